@@ -1,0 +1,121 @@
+// Package transport is the contract between Tacet's client and whatever
+// carries its cells: opaque cells to and from opaque addresses, with the
+// carrier's capabilities stated. It speaks bytes and imports nothing of ours,
+// so that anyone can write one; transporttest has the suite to pass.
+//
+// A transport does not keep order, does not remove duplicates, does not retry
+// and does not keep anything on disk: all of that lives above it.
+package transport
+
+import (
+	"context"
+	"errors"
+	"time"
+)
+
+// Sizes in bytes.
+const (
+	AddressSize = 32
+	CellSize    = 1280
+)
+
+type (
+	// Address is where a cell goes.
+	Address [AddressSize]byte
+	// Cell is one envelope, random-looking.
+	Cell [CellSize]byte
+	// CellID makes a put idempotent: the same id is the same put, tried again.
+	CellID [16]byte
+	// DeliveryID names a stored delivery for Ack.
+	DeliveryID [16]byte
+)
+
+// Errors that a caller branches on. Others are temporary: try again later.
+var (
+	// ErrRefused: the other end refuses this for good; trying again is no use.
+	ErrRefused = errors.New("refused by the transport")
+	// ErrIdentity: the other end is not who was pinned. Never carry on.
+	ErrIdentity = errors.New("the other end does not have the pinned key")
+	// ErrTime: the other end's signed time is not to be believed, or ours is not.
+	ErrTime = errors.New("signed time is too far from the local clock")
+	// ErrClosed: the transport was closed.
+	ErrClosed = errors.New("transport is closed")
+)
+
+// Caps says what a transport can do.
+type Caps struct {
+	Stored       bool          // keeps cells for who is away
+	Retention    time.Duration // for how long
+	Acks         bool          // Ack deletes what is stored
+	LiveCount    bool          // Receipt.Delivered counts devices
+	HidesAddress bool          // the other end does not see our network address
+	Wakes        bool          // can wake a sleeping device
+}
+
+// Put is one cell on its way.
+type Put struct {
+	Address Address
+	ID      CellID
+	Cell    *Cell
+	// Isolate names the connection to use: puts with different names share no
+	// connection where the transport hides network addresses.
+	Isolate string
+}
+
+// Receipt says what became of a put.
+type Receipt struct {
+	Delivered int  // devices that opened the cell and said so in time
+	Complete  bool // false: Delivered is a lower bound
+	Stored    bool // kept for who was away
+}
+
+// Owned is an address that the caller owns, with the means to prove it.
+type Owned struct {
+	Address Address
+	// Sign signs an ownership proof: the transport builds the message, the
+	// owner of the address signs it. It returns 64 bytes.
+	Sign func(message []byte) ([]byte, error)
+	// Replay asks for what the transport still holds for the address.
+	Replay bool
+}
+
+// Watch asks for the cells of a set of addresses, all of one period, over one
+// connection of its own.
+type Watch struct {
+	Period  uint64 // the live period that all addresses belong to
+	Set     []Owned
+	Isolate string // as in Put
+	// Ready is called once, when every address of the set is being watched.
+	// since says how far back a replay reached (0: nothing was replayed).
+	Ready func(since time.Duration)
+	// Time is called with every signed time that was verified, in unix seconds.
+	Time func(unix int64)
+	// Deliver is called for every cell, from one goroutine. Duplicates and any
+	// order are allowed.
+	Deliver func(Delivery)
+}
+
+// Delivery is one cell that arrived.
+type Delivery struct {
+	Address Address
+	Cell    *Cell // the callee's own
+	ID      DeliveryID
+	// Seen says that a device opened the cell and accepts its sender: the
+	// receipt echo. It may be called from any goroutine, once, and never
+	// blocks. Never nil.
+	Seen func()
+}
+
+// Transport carries cells.
+type Transport interface {
+	// Caps never changes during the life of a transport.
+	Caps() Caps
+	// Put returns when the fate of the cell is known or ctx ends.
+	Put(ctx context.Context, p Put) (Receipt, error)
+	// Watch delivers until ctx ends or the connection breaks, and says why.
+	Watch(ctx context.Context, w Watch) error
+	// Ack deletes stored deliveries. Transports without Acks do nothing.
+	Ack(ctx context.Context, ids []DeliveryID) error
+	// Close ends all connections and every call that is under way.
+	Close() error
+}

@@ -1,0 +1,43 @@
+// Package tacet is the map of the house; it holds no code. Two products,
+// client and relay, stand on a floor of protocol packages that are bytes in,
+// bytes out. layers_test.go is the lock: a package without a line there does
+// not belong in the tree.
+//
+// Protocol (internal/, no clock, disk, network or log):
+//
+//	key      typed secrets, labelled hashes and derivations, signatures
+//	wire     cells, relay frames, descriptor, blobs: sizes and positions
+//	pad      content blocks of one size
+//	content  what people say: text, ack, control, drop
+//	manifest a person's devices: a signed chain
+//	addr     routes: blinded rotating addresses and ownership proofs
+//	pqxdh    the asynchronous handshake
+//	ratchet  Double Ratchet with encrypted headers
+//	session  a pair session: pqxdh and ratchet joined
+//	sealed   the seal on every cell, and the HPKE seal on first contact
+//	invite   what one person hands another, and the bundle it names
+//
+// Client (client/, the SDK is its root package):
+//
+//	transport          the contract for whatever carries cells
+//	transport/memory   in-process, for tests and the lab
+//	transport/relay    our relay
+//	internal/device    who we are: root, device keys, recovery words
+//	internal/contact   people, requests, invites, safety numbers
+//	internal/convo     conversations: sealing and opening
+//	internal/outbox    what waits until a device acks it
+//	internal/inbox     watching, periods, decoys, duplicates
+//	internal/fetch     bundles
+//	internal/vault     encrypted SQLite: what the halves above keep
+//
+// Relay (relay/, the server is its root package):
+//
+//	internal/hub     live watch and put on one node
+//	internal/window  the last minute, for replay
+//	internal/blob    create-only blobs with signed receipts
+//	internal/gate    limits by rotating keyed hash
+//	internal/memory, internal/sqlite, internal/storetest   backends
+//
+// Faces: ui/text, ui/rpc. Proof: lab. Programs: cmd/tacet, cmd/tacet-relay,
+// cmd/tacet-lab. Formats: docs/spec. Decisions: docs/adr.
+package tacet

@@ -1,0 +1,81 @@
+package wire
+
+import (
+	"errors"
+	"time"
+
+	"github.com/fxamacker/cbor/v2"
+)
+
+// ErrDescriptor is returned for a descriptor that is not well-formed.
+var ErrDescriptor = errors.New("descriptor is malformed")
+
+// MaxDescriptor is the largest descriptor that is read, in bytes.
+const MaxDescriptor = 4096
+
+// Descriptor is what a relay says of itself at GET /v1/realm, signed by the
+// realm key: signature 64 ‖ deterministic CBOR of this struct.
+type Descriptor struct {
+	Version   uint64   `cbor:"1,keyasint"`  // 1
+	Realm     [32]byte `cbor:"2,keyasint"`  // Ed25519: signs this and the TLS certificate
+	Time      [32]byte `cbor:"3,keyasint"`  // Ed25519: signs the second
+	Receipts  [32]byte `cbor:"4,keyasint"`  // Ed25519: signs blob receipts
+	Period    uint64   `cbor:"5,keyasint"`  // live period L in seconds: 600, 1,800 or 3,600
+	Ping      uint64   `cbor:"6,keyasint"`  // seconds of silence before a ping, 5 to 240
+	Binding   bool     `cbor:"7,keyasint"`  // proofs are bound to the TLS connection
+	Roles     []string `cbor:"8,keyasint"`  // what is switched on: "live", "blob", …
+	WindowSec uint64   `cbor:"9,keyasint"`  // replay window, at most 60 s
+	WindowMax uint64   `cbor:"10,keyasint"` // and its bound in bytes
+	BlobMax   uint64   `cbor:"11,keyasint"` // largest blob class in bytes
+	BlobDays  uint64   `cbor:"12,keyasint"` // longest blob lifetime in days
+	Gate      string   `cbor:"13,keyasint"` // "open", "invite" or "closed"
+	Policy    string   `cbor:"14,keyasint"` // one line by the operator, at most 200 bytes
+}
+
+var (
+	descriptorEnc = must(cbor.CoreDetEncOptions().EncMode())
+	descriptorDec = must(cbor.DecOptions{
+		DupMapKey: cbor.DupMapKeyEnforcedAPF, IndefLength: cbor.IndefLengthForbidden, TagsMd: cbor.TagsForbidden,
+		MaxNestedLevels: 4, MaxArrayElements: 32, MaxMapPairs: 32, UTF8: cbor.UTF8RejectInvalid,
+	}.DecMode())
+)
+
+func must[T any](v T, err error) T {
+	if err != nil {
+		panic("wire: " + err.Error())
+	}
+	return v
+}
+
+// Live returns the live period L.
+func (d *Descriptor) Live() time.Duration { return time.Duration(d.Period) * time.Second }
+
+// Encode returns the bytes that the realm key signs under LabelDescriptor.
+func (d *Descriptor) Encode() []byte { return must(descriptorEnc.Marshal(d)) }
+
+// AppendSigned appends signature 64 ‖ body.
+func AppendSigned(b []byte, sig [64]byte, body []byte) []byte {
+	return append(append(b, sig[:]...), body...)
+}
+
+// ParseDescriptor splits and reads a signed descriptor. It does not check the
+// signature: the caller knows which realm key it expects. Unknown fields are
+// kept out of the way for newer relays; an unknown version is an error.
+func ParseDescriptor(b []byte) (d Descriptor, sig [64]byte, body []byte, err error) {
+	if len(b) < 65 || len(b) > MaxDescriptor {
+		return d, sig, nil, ErrDescriptor
+	}
+	copy(sig[:], b)
+	body = b[64:]
+	if err := descriptorDec.Unmarshal(body, &d); err != nil {
+		return d, sig, nil, ErrDescriptor
+	}
+	switch {
+	case d.Version != 1,
+		d.Period != 600 && d.Period != 1800 && d.Period != 3600,
+		d.Ping < 5 || d.Ping > 240,
+		d.WindowSec > 60, len(d.Policy) > 200:
+		return d, sig, nil, ErrDescriptor
+	}
+	return d, sig, body, nil
+}
