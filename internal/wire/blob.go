@@ -80,8 +80,9 @@ func ParseBlobPut(b []byte) (BlobPut, error) {
 // Receipt is a relay's deterministic word that ID holds the content with that
 // hash. It has no time: two for one id with different hashes prove a lie.
 type Receipt struct {
-	ID  BlobID
-	Sig [64]byte // by the receipt key over Info(LabelReceipt, id, hash)
+	ID   BlobID
+	Hash [32]byte // SHA-256 of the content
+	Sig  [64]byte // by the receipt key over Info(LabelReceipt, id, hash)
 }
 
 // Append appends the receipt, ReceiptSize bytes.
