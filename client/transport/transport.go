@@ -13,10 +13,11 @@ import (
 	"time"
 )
 
-// Sizes in bytes.
+// Sizes in bytes, and the bound of a watch.
 const (
 	AddressSize = 32
 	CellSize    = 1280
+	MaxWatched  = 4096 // addresses on one watch, Set and More together
 )
 
 type (
@@ -47,7 +48,7 @@ type Caps struct {
 	Stored       bool          // keeps cells for who is away
 	Retention    time.Duration // for how long
 	Acks         bool          // Ack deletes what is stored
-	LiveCount    bool          // Receipt.Delivered counts devices
+	LiveCount    bool          // Receipt.Delivered counts devices that called Seen
 	HidesAddress bool          // the other end does not see our network address
 	Wakes        bool          // can wake a sleeping device
 }
@@ -80,29 +81,39 @@ type Owned struct {
 }
 
 // Watch asks for the cells of a set of addresses, all of one period, over one
-// connection of its own.
+// connection of its own. Deliver is required, the other callbacks may be nil.
 type Watch struct {
-	Period  uint64 // the live period that all addresses belong to
+	Period uint64 // the live period that all addresses belong to
+	// Set is what to watch from the start: 1 to 4,096 addresses, those of More
+	// included. It is the caller's to pad and to shuffle: it is sent as it is,
+	// but for addresses with Replay, which go first.
 	Set     []Owned
 	Isolate string // as in Put
-	// Ready is called once, when every address of the set is being watched.
+	// More brings further addresses of the same period for the connection that
+	// is running. What a transport refuses ends the watch with an error, as it
+	// does for Set. nil or closed: there are none.
+	More <-chan []Owned
+	// Ready is called once, when every address of Set is being watched.
 	// since says how far back a replay reached (0: nothing was replayed).
 	Ready func(since time.Duration)
-	// Time is called with every signed time that was verified, in unix seconds.
+	// Time is called with every signed time that was verified, in unix seconds,
+	// as soon as it arrives. What to make of the distance from the local clock
+	// is the callee's to decide. Ready and Time must not block: they are called
+	// by the goroutine that reads the connection.
 	Time func(unix int64)
 	// Deliver is called for every cell, from one goroutine. Duplicates and any
-	// order are allowed.
+	// order are allowed. It may take its time: reading goes on for a while.
 	Deliver func(Delivery)
 }
 
 // Delivery is one cell that arrived.
 type Delivery struct {
 	Address Address
-	Cell    *Cell // the callee's own
-	ID      DeliveryID
+	Cell    *Cell      // the callee's own
+	ID      DeliveryID // zeros where nothing is stored
 	// Seen says that a device opened the cell and accepts its sender: the
-	// receipt echo. It may be called from any goroutine, once, and never
-	// blocks. Never nil.
+	// receipt echo. It may be called from any goroutine and never blocks; a
+	// second call and one after the end of the watch do nothing. Never nil.
 	Seen func()
 }
 
@@ -110,12 +121,16 @@ type Delivery struct {
 type Transport interface {
 	// Caps never changes during the life of a transport.
 	Caps() Caps
-	// Put returns when the fate of the cell is known or ctx ends.
+	// Put returns when the fate of the cell is known or ctx ends. A put whose
+	// connection broke before the answer is an error and no receipt, whatever
+	// became of the cell: put it again. The cell is not kept after Put returned.
 	Put(ctx context.Context, p Put) (Receipt, error)
-	// Watch delivers until ctx ends or the connection breaks, and says why.
+	// Watch delivers until ctx ends or the connection breaks, and says why: its
+	// error is never nil. It does not connect again.
 	Watch(ctx context.Context, w Watch) error
 	// Ack deletes stored deliveries. Transports without Acks do nothing.
 	Ack(ctx context.Context, ids []DeliveryID) error
-	// Close ends all connections and every call that is under way.
+	// Close ends all connections and every call that is under way, with
+	// ErrClosed, and returns when nothing of them is left running.
 	Close() error
 }
