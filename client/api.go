@@ -1,0 +1,171 @@
+package client
+
+import (
+	"context"
+	"time"
+)
+
+// Service is everything that a face (commands, chat, a daemon's socket) can ask
+// of a profile. Client implements it in the process that owns the profile; ui/rpc
+// implements it in every other process, over the owner's socket.
+type Service interface {
+	Status(ctx context.Context) (Status, error)
+
+	NewInvite(ctx context.Context, o InviteOptions) (Invite, error)
+	Invites(ctx context.Context) ([]Invite, error)
+	RevokeInvite(ctx context.Context, id int64) error
+
+	Preview(ctx context.Context, link string) (Preview, error)
+	Accept(ctx context.Context, a AcceptOptions) (Contact, error)
+
+	Contacts(ctx context.Context) ([]Contact, error)
+	Answer(ctx context.Context, who string, a Answer) (Contact, error)
+	Rename(ctx context.Context, who, name string) (Contact, error)
+	SafetyNumber(ctx context.Context, who string) (string, error)
+	SetVerified(ctx context.Context, who string, verified bool) (Contact, error)
+
+	Send(ctx context.Context, m Outgoing) (Event, error)
+	Await(ctx context.Context, seq int64, s State) (Event, error)
+	Unsend(ctx context.Context, seq int64) (Event, error)
+	Read(ctx context.Context, q Query) ([]Event, error)
+	MarkRead(ctx context.Context, seq int64) error
+	Follow(ctx context.Context, after int64, f func(Event) error) error
+
+	ChangePassphrase(ctx context.Context, old, new []byte) error
+	Doctor(ctx context.Context) ([]Check, error)
+}
+
+// State says where an outgoing message is.
+type State string
+
+// States in the order people see them, then the two ends without delivery.
+const (
+	Queued   State = "queued"   // on this device only
+	Offered  State = "offered"  // a relay offered it; no live device was seen
+	Live     State = "live"     // and a live device has it
+	OnDevice State = "device"   // their device acked it
+	Expired  State = "expired"  // its lifetime ended here
+	Unsent   State = "unsent"   // taken back before it left
+	Received State = "received" // an incoming message
+	Told     State = "notice"   // said by the client itself
+)
+
+// Event is one line of a conversation: a message or a notice.
+type Event struct {
+	Seq       int64     `json:"seq"` // cursor: order of arrival on this device
+	ContactID int64     `json:"contact_id"`
+	Contact   string    `json:"contact"` // our name for them
+	ID        string    `json:"id"`      // message id, hex
+	Out       bool      `json:"out"`
+	Text      string    `json:"text"`
+	State     State     `json:"state"`
+	Sent      time.Time `json:"sent"` // by its author's clock
+	At        time.Time `json:"at"`   // by ours
+}
+
+// Outgoing is a message to send.
+type Outgoing struct {
+	To   string        `json:"to"`
+	Text string        `json:"text"`
+	Keep time.Duration `json:"keep,omitempty"` // how long it may wait; zero: until acked
+}
+
+// Query selects events, oldest first.
+type Query struct {
+	Contact string `json:"contact,omitempty"` // all when empty
+	After   int64  `json:"after,omitempty"`
+	Limit   int    `json:"limit,omitempty"`  // newest ones; zero: all
+	Unread  bool   `json:"unread,omitempty"` // after what MarkRead said
+}
+
+// Contact is a person.
+type Contact struct {
+	ID       int64     `json:"id"`
+	Name     string    `json:"name"`
+	Claimed  string    `json:"claimed,omitempty"` // what they call themselves
+	State    string    `json:"state"`             // pending, request, accepted, declined, blocked, failed
+	Verified bool      `json:"verified"`
+	Relay    string    `json:"relay"`
+	Warning  string    `json:"warning,omitempty"`
+	Stopped  bool      `json:"stopped,omitempty"` // sending is stopped until a person decides
+	Waiting  int       `json:"waiting"`           // messages to them that no device has acked
+	Unread   int       `json:"unread"`
+	Since    time.Time `json:"since"`
+}
+
+// Answer is what one says to a request, or does to a contact.
+type Answer string
+
+// Answers. Block works on any contact; Trust lifts a stop after a person looked.
+const (
+	AnswerAccept  Answer = "accept"
+	AnswerDecline Answer = "decline"
+	AnswerBlock   Answer = "block"
+	AnswerTrust   Answer = "trust"
+)
+
+// InviteOptions are what the maker of an invite decides.
+type InviteOptions struct {
+	Uses  int           `json:"uses,omitempty"` // default 1
+	Ask   bool          `json:"ask,omitempty"`  // ask before accepting, also when it is for one
+	Life  time.Duration `json:"life,omitempty"` // default 7 days, at most 30
+	Label string        `json:"label,omitempty"`
+}
+
+// Invite is an invite of ours.
+type Invite struct {
+	ID      int64     `json:"id"`
+	Link    string    `json:"link,omitempty"` // empty once it cannot be used
+	Label   string    `json:"label,omitempty"`
+	Uses    int       `json:"uses"`
+	Used    int       `json:"used"`
+	Ask     bool      `json:"ask"`
+	Expires time.Time `json:"expires"`
+	State   string    `json:"state"`  // open, used, revoked, expired
+	Online  bool      `json:"online"` // the relay has the bundle: the link works
+}
+
+// Preview is what a link leads to, before anything is committed.
+type Preview struct {
+	Link         string    `json:"link"`
+	Name         string    `json:"name"` // what they call themselves; not proven
+	Relay        string    `json:"relay"`
+	RelayKey     string    `json:"relay_key"`     // fingerprint of its pinned key
+	SafetyNumber string    `json:"safety_number"` // with us, 60 digits
+	Expires      time.Time `json:"expires"`
+	OneUse       bool      `json:"one_use"`
+	Asks         bool      `json:"asks"` // its maker will be asked
+}
+
+// AcceptOptions accept an invite.
+type AcceptOptions struct {
+	Link string `json:"link"`
+	Name string `json:"name,omitempty"` // our name for them
+	Text string `json:"text,omitempty"` // first message, at most 900 bytes
+}
+
+// Status is the state of a profile.
+type Status struct {
+	Name      string    `json:"name,omitempty"`
+	Relay     string    `json:"relay"`
+	RelayKey  string    `json:"relay_key"`
+	Running   bool      `json:"running"`   // a process moves messages
+	Connected bool      `json:"connected"` // and has its relay
+	Trouble   string    `json:"trouble,omitempty"`
+	Proxy     string    `json:"proxy,omitempty"`
+	Waiting   int       `json:"waiting"`
+	Unread    int       `json:"unread"`
+	Requests  int       `json:"requests"`
+	Contacts  int       `json:"contacts"`
+	Silent    []string  `json:"silent,omitempty"` // contacts whose device does not answer just now
+	Exposure  string    `json:"exposure"`         // what the relay's operator could see, in one sentence
+	Manifest  time.Time `json:"manifest_until"`
+}
+
+// Check is one line of doctor.
+type Check struct {
+	Name  string `json:"name"`
+	State string `json:"state"` // ok, warn, fail
+	Text  string `json:"text"`
+	Hint  string `json:"hint,omitempty"`
+}
