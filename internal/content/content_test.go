@@ -191,6 +191,7 @@ func TestNewerContentIsStrictToo(t *testing.T) {
 		"map out of order":           "a3 00 01 04 a0 09 a2 02 01 01 01",
 		"float not shortest":         "a3 00 01 04 a0 09 fa 3f 80 00 00",
 		"tag":                        "a3 00 01 04 a0 09 c1 01",
+		"text not UTF-8":             "a3 00 01 04 a0 09 61 ff",
 		"too deep":                   "a3 00 01 04 a0 09 81 81 81 81 81 81 81 81 01",
 		"known part out of bounds":   "a3 00 01 03 a1 01 41 00 09 01",
 		"text without body but more": "a2 00 01 01 a1 01 05",

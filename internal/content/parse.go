@@ -119,7 +119,7 @@ func parseKnown(tree map[any]any) (*Content, error) {
 		c.Text = &Text{Body: f.Text.Body}
 	}
 	if a := f.Acks; a != nil {
-		if len(a.IDs)%wire.MessageIDSize != 0 || len(a.IDs) > MaxAcks*wire.MessageIDSize {
+		if len(a.IDs)%wire.MessageIDSize != 0 {
 			return nil, ErrContent
 		}
 		c.Acks = &Acks{Highest: a.Highest}
