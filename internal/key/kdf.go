@@ -48,7 +48,7 @@ func SaltedKDF(dst, secret, salt []byte, label string, parts ...[]byte) {
 // Derive returns a secret of role R from another secret's bytes by KDF.
 func Derive[R Role](secret []byte, label string, parts ...[]byte) Secret[R] {
 	var r R
-	s := Secret[R]{p: new([maxSize]byte)}
-	KDF(s.p[:r.size()], secret, label, parts...)
+	s := Secret[R]{p: hold()}
+	KDF(s.p.b[:r.size()], secret, label, parts...)
 	return s
 }

@@ -32,12 +32,18 @@ const maxSize = 64
 
 // Secret is a secret of one role. The zero value is no secret; Valid tells.
 //
-// The bytes are behind a pointer because fmt does not call Format on
-// unexported fields of somebody else's struct: it would print them.
+// The bytes are behind two pointers because fmt does not call Format on
+// unexported fields of somebody else's struct. It prints a pointer in there as
+// an address, but for a verb that does not fit (%s, %d) it prints what the
+// pointer points at: another pointer.
 type Secret[R Role] struct {
 	_ [0]func() // not comparable
-	p *[maxSize]byte
+	p *held
 }
+
+type held struct{ b *[maxSize]byte }
+
+func hold() *held { return &held{b: new([maxSize]byte)} }
 
 // Roles, named where New, Generate and Derive are called. Sizes are in bytes.
 type (
@@ -53,6 +59,8 @@ type (
 	RouteRole struct{}
 	// OwnerRole is the role of the private half of a route.
 	OwnerRole struct{}
+	// BlindRole is the role of the blinding factor of a route at one period.
+	BlindRole struct{}
 	// SealRole is the role of the key of a route seal.
 	SealRole struct{}
 	// SharedRole is the role of the outcome of a key agreement.
@@ -75,6 +83,7 @@ func (KEMRole) size() int     { return 64 }
 func (XWingRole) size() int   { return 32 }
 func (RouteRole) size() int   { return 32 }
 func (OwnerRole) size() int   { return 64 }
+func (BlindRole) size() int   { return 32 }
 func (SealRole) size() int    { return 32 }
 func (SharedRole) size() int  { return 32 }
 func (ChainRole) size() int   { return 32 }
@@ -97,6 +106,8 @@ type (
 	Route = Secret[RouteRole]
 	// Owner is the private half of a route: scalar p 32, nonce prefix 32.
 	Owner = Secret[OwnerRole]
+	// Blind is the factor b_t of a route at one period, a scalar. 32 bytes.
+	Blind = Secret[BlindRole]
 	// Seal is the key of the route seal on cells for one period. 32 bytes.
 	Seal = Secret[SealRole]
 	// Shared is the outcome of a key agreement. 32 bytes.
@@ -119,16 +130,16 @@ func New[R Role](b []byte) (Secret[R], error) {
 	if len(b) != r.size() {
 		return Secret[R]{}, ErrSize
 	}
-	s := Secret[R]{p: new([maxSize]byte)}
-	copy(s.p[:], b)
+	s := Secret[R]{p: hold()}
+	copy(s.p.b[:], b)
 	return s, nil
 }
 
 // Generate reads a new secret from rand.
 func Generate[R Role](rand io.Reader) (Secret[R], error) {
 	var r R
-	s := Secret[R]{p: new([maxSize]byte)}
-	if _, err := io.ReadFull(rand, s.p[:r.size()]); err != nil {
+	s := Secret[R]{p: hold()}
+	if _, err := io.ReadFull(rand, s.p.b[:r.size()]); err != nil {
 		return Secret[R]{}, fmt.Errorf("reading randomness: %w", err)
 	}
 	return s, nil
@@ -144,7 +155,7 @@ func (s Secret[R]) Bytes() []byte {
 		return nil
 	}
 	var r R
-	return s.p[:r.size()]
+	return s.p.b[:r.size()]
 }
 
 // Clone returns an independent copy.
@@ -152,8 +163,8 @@ func (s Secret[R]) Clone() Secret[R] {
 	if s.p == nil {
 		return s
 	}
-	c := Secret[R]{p: new([maxSize]byte)}
-	*c.p = *s.p
+	c := Secret[R]{p: hold()}
+	*c.p.b = *s.p.b
 	return c
 }
 
@@ -165,8 +176,8 @@ func (s Secret[R]) Equal(o Secret[R]) bool {
 // Wipe overwrites the secret and forgets it. Copies made by Clone stay.
 func (s *Secret[R]) Wipe() {
 	if s.p != nil {
-		clear(s.p[:])
-		runtime.KeepAlive(s.p)
+		clear(s.p.b[:])
+		runtime.KeepAlive(s.p.b)
 		s.p = nil
 	}
 }
