@@ -13,7 +13,7 @@ type Period struct {
 	Address wire.Address // A_t
 	Seal    key.Seal     // k_seal,t
 
-	blind *edwards25519.Scalar // b_t: behind a pointer, so that fmt does not print it
+	blind key.Blind // b_t
 }
 
 // newPeriod derives what the secret s_t of period t gives for P.
@@ -31,7 +31,11 @@ func newPeriod(t uint64, public Public, s key.Route) (*Period, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &Period{T: t, blind: b, Address: blinded(point, b)}
+	defer b.Set(zeroScalar)
+	p := &Period{T: t, Address: blinded(point, b)}
+	if p.blind, err = key.New[key.BlindRole](b.Bytes()); err != nil {
+		return nil, err
+	}
 	p.Seal = key.Derive[key.SealRole](s.Bytes(), labelSeal)
 	return p, nil
 }
@@ -48,8 +52,5 @@ func blinded(p *edwards25519.Point, b *edwards25519.Scalar) wire.Address {
 // Wipe overwrites the secrets of the period.
 func (p *Period) Wipe() {
 	p.Seal.Wipe()
-	if p.blind != nil {
-		p.blind.Set(zeroScalar)
-		p.blind = nil
-	}
+	p.blind.Wipe()
 }

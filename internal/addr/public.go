@@ -17,7 +17,8 @@ type Public [32]byte
 // Check refuses with ErrPublic what is not the canonical encoding of a point
 // of the prime-order group, and the identity. A torsion component would let
 // whoever made the key recognise its addresses; a second encoding would give
-// one route two transcripts.
+// one route two transcripts (no such encoding happens to be of a point that the
+// other conditions let through; the check costs nothing and needs no such luck).
 //
 // spec: route.md#keys
 func (p Public) Check() error {

@@ -23,10 +23,15 @@ func (p *Period) Sign(o key.Owner, rand io.Reader, msg []byte) (sig [64]byte, er
 		return sig, err
 	}
 	defer own.Set(zeroScalar)
-	if p.blind == nil {
+	if !p.blind.Valid() {
 		return sig, ErrForgotten
 	}
-	a := new(edwards25519.Scalar).Multiply(p.blind, own) // a_t = b_t·p mod L, never clamped
+	b, err := new(edwards25519.Scalar).SetCanonicalBytes(p.blind.Bytes())
+	if err != nil {
+		return sig, ErrOwner
+	}
+	defer b.Set(zeroScalar)
+	a := new(edwards25519.Scalar).Multiply(b, own) // a_t = b_t·p mod L, never clamped
 	defer a.Set(zeroScalar)
 	// A signature whose challenge names another address than its key would be
 	// one more equation about p than anybody should get.
