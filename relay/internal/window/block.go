@@ -1,0 +1,88 @@
+package window
+
+import "github.com/tacet-chat/tacet/internal/wire"
+
+const perBlock = 16 // entries
+
+// block is a run of entries. Those below first are wiped, those from n on empty.
+type block struct {
+	next     *block
+	base     Position // of its first entry
+	first, n int
+	tag      [perBlock]uint64 // together, so that looking for one touches few cache lines
+	at       [perBlock]int64
+	entry    [perBlock]Entry
+}
+
+// add appends an entry, taking the oldest block when there may be no more.
+func (s *shard) add(now int64, tag uint64, e *Entry) {
+	b := s.tail
+	if b == nil || b.n == perBlock {
+		if b = s.fresh(); s.tail == nil {
+			s.head = b
+		} else {
+			s.tail.next = b
+		}
+		s.tail = b
+		b.base = s.next
+		s.blocks++
+	}
+	b.tag[b.n], b.at[b.n], b.entry[b.n] = tag, now, *e
+	b.n++
+	s.next++
+}
+
+// fresh returns an empty block that is not in the list.
+func (s *shard) fresh() *block {
+	if s.blocks < s.most {
+		return new(block)
+	}
+	old := s.head
+	s.lost, s.lostAt = true, old.at[old.n-1]
+	return s.drop()
+}
+
+// drop takes the oldest block out of the list, wiped.
+func (s *shard) drop() *block {
+	b := s.head
+	if s.head = b.next; s.head == nil {
+		s.tail = nil
+	}
+	s.blocks--
+	*b = block{}
+	return b
+}
+
+// sweep wipes what was put at oldest or before.
+func (s *shard) sweep(oldest int64) {
+	for b := s.head; b != nil; b = s.head {
+		for b.first < b.n && b.at[b.first] <= oldest {
+			b.tag[b.first], b.at[b.first], b.entry[b.first] = 0, 0, Entry{}
+			b.first++
+		}
+		if b.first < b.n {
+			return
+		}
+		s.drop()
+	}
+}
+
+// read is Window.Read for what was put after oldest.
+func (s *shard) read(dst []Entry, oldest int64, tag uint64, a *wire.Address, from Position) (n int, next Position) {
+	for b := s.head; b != nil; b = b.next {
+		if b.base+Position(b.n) <= from {
+			continue
+		}
+		for i := b.first; i < b.n; i++ {
+			if b.tag[i] != tag || b.base+Position(i) < from || b.at[i] <= oldest || wire.Address(b.entry[i][:]) != *a {
+				continue
+			}
+			if n == len(dst) {
+				return n, b.base + Position(i)
+			}
+			dst[n] = b.entry[i]
+			n++
+		}
+	}
+	return n, s.next
+}

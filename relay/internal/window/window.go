@@ -1,0 +1,141 @@
+// Package window is the last minute: the cells that went through the relay,
+// kept in memory so that a device which was away for a moment can have those of
+// its own addresses again.
+//
+// It is bounded twice. No cell is older than Span: what has aged is overwritten
+// with zeros, not merely forgotten. And all of it fits a number of bytes, which
+// a busy relay fills sooner than Span: so whoever reads is told how far back
+// the window reaches. It does not know who put a cell or who reads it, and it
+// keeps nothing on disk.
+//
+// Spec: docs/spec/relay-api.md#replay.
+package window
+
+import (
+	"hash/maphash"
+	"sync"
+	"time"
+
+	"github.com/tacet-chat/tacet/internal/wire"
+)
+
+// Span is how long a cell is kept.
+const Span = wire.WindowSpan
+
+// EntrySize is the size of one entry in bytes: address 32 ‖ cell 1,280.
+const EntrySize = wire.AddressSize + wire.CellSize
+
+// Entry is an address and a cell for it, as they follow each other in a put.
+type Entry [EntrySize]byte
+
+const (
+	maxShards = 64
+	minBlocks = 8 // per shard, before there are more shards
+
+	// blockBytes is what a block of entries takes from the bound: the size class
+	// of the allocator that holds it. A test checks it.
+	blockBytes = 21_760
+)
+
+// Window is the last minute. Its methods may be called from any goroutine. They
+// take the time as nanoseconds of one clock that never goes back.
+type Window struct {
+	shards []shard
+	seed   maphash.Seed // secret: nobody picks addresses that push out those of another
+	start  int64
+}
+
+// Position is a place in the order of the cells of one address, for Read.
+type Position uint64
+
+// New returns a window of at most max bytes that begins now. One with less than
+// the size of a block, 21,760 bytes, keeps nothing.
+func New(max int, now int64) *Window {
+	blocks := max / blockBytes
+	w := &Window{shards: make([]shard, min(maxShards, blocks/minBlocks+1)), seed: maphash.MakeSeed(), start: now}
+	for i := range w.shards {
+		w.shards[i].most = blocks / len(w.shards)
+	}
+	return w
+}
+
+func (w *Window) find(address []byte) (*shard, uint64) {
+	tag := maphash.Bytes(w.seed, address)
+	return &w.shards[tag>>32%uint64(len(w.shards))], tag
+}
+
+// Add keeps a copy of an entry.
+func (w *Window) Add(now int64, e *Entry) {
+	s, tag := w.find(e[:wire.AddressSize])
+	if s.most == 0 {
+		return
+	}
+	s.mu.Lock()
+	s.add(now, tag, e)
+	s.mu.Unlock()
+}
+
+// Read copies entries of an address that are younger than Span into dst, oldest
+// first, starting at from: 0 for all there are. It returns how many, and where
+// to go on. Less than len(dst) means that there are no more for now.
+func (w *Window) Read(dst []Entry, now int64, a *wire.Address, from Position) (int, Position) {
+	s, tag := w.find(a[:])
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.read(dst, now-int64(Span), tag, a, from)
+}
+
+// Reach returns how far back the window has everything that was put to an
+// address: to its own beginning, to the last entry that had to make room, or
+// Span.
+func (w *Window) Reach(now int64, a *wire.Address) time.Duration {
+	s, _ := w.find(a[:])
+	if s.most == 0 {
+		return 0
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	reach := min(Span, time.Duration(now-w.start))
+	if s.lost {
+		reach = min(reach, time.Duration(now-s.lostAt))
+	}
+	return max(0, reach)
+}
+
+// Sweep wipes what is older than Span. Called once a second, it keeps no entry
+// longer than Span and a second.
+func (w *Window) Sweep(now int64) {
+	for i := range w.shards {
+		s := &w.shards[i]
+		s.mu.Lock()
+		s.sweep(now - int64(Span))
+		s.mu.Unlock()
+	}
+}
+
+// Clear wipes everything.
+func (w *Window) Clear() {
+	for i := range w.shards {
+		s := &w.shards[i]
+		s.mu.Lock()
+		for s.head != nil {
+			s.drop()
+		}
+		s.mu.Unlock()
+	}
+}
+
+// shard has the entries of some addresses in the order in which they came, as a
+// list of blocks. mu guards it all but most.
+type shard struct {
+	most int // blocks that it may have
+
+	mu         sync.Mutex
+	head, tail *block
+	blocks     int
+	next       Position // of the next entry
+	lost       bool     // an entry had to make room
+	lostAt     int64    // when the youngest of those was put
+
+	_ [64]byte // shards do not share cache lines
+}
