@@ -49,7 +49,7 @@ const layers = `
 	relay/internal/gate:
 	relay/internal/window:    internal/wire
 	relay/internal/hub:       internal/key internal/wire relay/internal/gate relay/internal/window
-	relay/internal/blob:      internal/key internal/wire
+	relay/internal/blob:      internal/key internal/wire relay/internal/gate
 	relay/internal/memory:    internal/key internal/wire relay/internal/blob
 	relay/internal/sqlite:    internal/key internal/wire relay/internal/blob
 	relay/internal/storetest: internal/key internal/wire relay/internal/blob

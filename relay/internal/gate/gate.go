@@ -180,3 +180,10 @@ func appendNetwork(b []byte, remote netip.Addr) []byte {
 	a := remote.As16()
 	return append(append(b, 6), a[:7]...)
 }
+
+// Peer reads the network address of a peer from its text form, address and
+// port as net/http has it. An invalid one is returned for anything else.
+func Peer(addressAndPort string) netip.Addr {
+	a, _ := netip.ParseAddrPort(addressAndPort)
+	return a.Addr()
+}
