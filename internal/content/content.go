@@ -24,7 +24,9 @@ const (
 	MaxAcks      = 64        // ids in one message
 	MaxName      = 64        // of a name
 	MaxSent      = 1<<32 - 1 // unix seconds: the year 2106, and four bytes
-	RouteSize    = 74        // a route offer, opaque here
+	MaxRoute     = 171       // of a route offer with its realm, opaque here
+	MinRoute     = 108
+	MaxPrekeys   = 2048      // of prekeys for starting again, opaque here
 	RouteAckSize = 8         // names a route offer
 )
 
@@ -57,10 +59,11 @@ type Acks struct {
 
 // Control is what devices settle among themselves. At least one field is set.
 type Control struct {
-	Route    []byte // an offer, RouteSize bytes, or nil
+	Route    []byte // an offer with its realm, MinRoute … MaxRoute bytes, or nil
 	RouteAck []byte // of an offer that was taken, RouteAckSize bytes, or nil
 	Accept   bool   // this contact is accepted
 	Name     string // what to call the author, valid UTF-8, at most MaxName bytes
+	Prekeys  []byte // to start a session again, at most MaxPrekeys bytes, or nil
 }
 
 // Drop is cover: a message with nothing to say, except that its device is back.
@@ -89,6 +92,7 @@ type (
 		RouteAck []byte `cbor:"1,keyasint,omitempty"`
 		Accept   bool   `cbor:"2,keyasint,omitempty"`
 		Name     string `cbor:"3,keyasint,omitempty"`
+		Prekeys  []byte `cbor:"4,keyasint,omitempty"`
 	}
 	formDrop struct {
 		Back bool `cbor:"0,keyasint,omitempty"`
@@ -146,10 +150,11 @@ func (c *Content) check() error {
 
 func (t *Control) check() error {
 	switch {
-	case len(t.Route) != 0 && len(t.Route) != RouteSize,
+	case len(t.Route) != 0 && (len(t.Route) < MinRoute || len(t.Route) > MaxRoute),
+		len(t.Prekeys) > MaxPrekeys,
 		len(t.RouteAck) != 0 && len(t.RouteAck) != RouteAckSize,
 		len(t.Name) > MaxName, !utf8.ValidString(t.Name),
-		len(t.Route) == 0 && len(t.RouteAck) == 0 && !t.Accept && t.Name == "":
+		len(t.Route) == 0 && len(t.RouteAck) == 0 && !t.Accept && t.Name == "" && len(t.Prekeys) == 0:
 		return ErrContent
 	}
 	return nil
@@ -167,7 +172,7 @@ func (c *Content) form() *formContent {
 		}
 	}
 	if t := c.Control; t != nil {
-		f.Control = &formControl{Route: t.Route, RouteAck: t.RouteAck, Accept: t.Accept, Name: t.Name}
+		f.Control = &formControl{Route: t.Route, RouteAck: t.RouteAck, Accept: t.Accept, Name: t.Name, Prekeys: t.Prekeys}
 	}
 	if c.Drop != nil {
 		f.Drop = &formDrop{Back: c.Drop.Back}

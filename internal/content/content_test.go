@@ -24,7 +24,7 @@ func ids(n int) []wire.MessageID {
 
 // everything has each part and field once; text and drop exclude each other.
 func everything() map[string]*Content {
-	route := bytes.Repeat([]byte{7}, RouteSize)
+	route := bytes.Repeat([]byte{7}, MinRoute)
 	return map[string]*Content{
 		"text":       {Sent: 1_800_000_000, Text: &Text{Body: "hello, wörld"}},
 		"empty text": {Text: &Text{}},
@@ -88,7 +88,7 @@ func TestAppendRefuses(t *testing.T) {
 		"text not UTF-8":       {Text: &Text{Body: "\xff"}},
 		"text and drop":        {Text: &Text{}, Drop: &Drop{}},
 		"too many acks":        {Acks: &Acks{IDs: ids(MaxAcks + 1)}},
-		"short route":          {Control: &Control{Route: make([]byte, RouteSize-1)}},
+		"short route":          {Control: &Control{Route: make([]byte, MinRoute-1)}},
 		"long route ack":       {Control: &Control{RouteAck: make([]byte, RouteAckSize+1)}},
 		"name too long":        {Control: &Control{Name: strings.Repeat("x", MaxName+1)}},
 		"name not UTF-8":       {Control: &Control{Name: "\xc0\x80"}},
@@ -174,8 +174,8 @@ func TestNewerContentIsTakenAsFarAsItIsKnown(t *testing.T) {
 		"negative key":         {"a3 00 01 04 a0 20 f6", Content{Sent: 1, Drop: &Drop{}}},
 		"new field of text":    {"a2 00 01 01 a2 00 61 61 01 05", Content{Sent: 1, Text: &Text{Body: "a"}}},
 		"new field of a drop":  {"a2 00 01 04 a1 01 05", Content{Sent: 1, Drop: &Drop{}}},
-		"new control":          {"a2 00 01 03 a1 04 05", Content{Sent: 1}},
-		"new control and old":  {"a2 00 01 03 a2 02 f5 04 05", Content{Sent: 1, Control: &Control{Accept: true}}},
+		"new control":          {"a2 00 01 03 a1 07 05", Content{Sent: 1}},
+		"new control and old":  {"a2 00 01 03 a2 02 f5 07 05", Content{Sent: 1, Control: &Control{Accept: true}}},
 	} {
 		c.want.Unknown = true
 		got, err := Parse(unhex(t, c.hex))
