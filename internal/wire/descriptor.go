@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"bytes"
 	"errors"
 	"time"
 
@@ -59,23 +60,43 @@ func AppendSigned(b []byte, sig [64]byte, body []byte) []byte {
 }
 
 // ParseDescriptor splits and reads a signed descriptor. It does not check the
-// signature: the caller knows which realm key it expects. Unknown fields are
-// kept out of the way for newer relays; an unknown version is an error.
+// signature: the caller knows which realm key it expects. Every field must be
+// there; unknown ones are left alone, for newer relays; an unknown version is an
+// error.
 func ParseDescriptor(b []byte) (d Descriptor, sig [64]byte, body []byte, err error) {
 	if len(b) < 65 || len(b) > MaxDescriptor {
 		return d, sig, nil, ErrDescriptor
 	}
 	copy(sig[:], b)
 	body = b[64:]
-	if err := descriptorDec.Unmarshal(body, &d); err != nil {
-		return d, sig, nil, ErrDescriptor
+	if err := descriptorDec.Unmarshal(body, &d); err != nil || !exact(body, &d) {
+		return Descriptor{}, sig, nil, ErrDescriptor
 	}
 	switch {
 	case d.Version != 1,
 		d.Period != 600 && d.Period != 1800 && d.Period != 3600,
 		d.Ping < 5 || d.Ping > 240,
 		d.WindowSec > 60, len(d.Policy) > 200:
-		return d, sig, nil, ErrDescriptor
+		return Descriptor{}, sig, nil, ErrDescriptor
 	}
 	return d, sig, body, nil
+}
+
+// exact reports whether body is the deterministic encoding of what it says, and
+// says of every field of a Descriptor just what d does. Without that a key of
+// another size would be cut or filled up to 32 bytes in silence.
+func exact(body []byte, d *Descriptor) bool {
+	var all any
+	var got, want map[uint64]cbor.RawMessage
+	if descriptorDec.Unmarshal(body, &all) != nil || descriptorDec.Unmarshal(body, &got) != nil ||
+		descriptorDec.Unmarshal(d.Encode(), &want) != nil {
+		return false
+	}
+	for field, value := range want {
+		if !bytes.Equal(got[field], value) {
+			return false
+		}
+	}
+	again, err := descriptorEnc.Marshal(all)
+	return err == nil && bytes.Equal(again, body)
 }
