@@ -8,6 +8,7 @@ import (
 	"crypto/mlkem"
 	"errors"
 	"fmt"
+	"io"
 )
 
 // Sizes of public keys and of what is made with them, in bytes.
@@ -111,6 +112,35 @@ func Agree(s DH, p DHPublic) (Shared, error) {
 	}
 	defer clear(z)
 	return New[SharedRole](z)
+}
+
+// NewDH makes an X25519 key from rand and agrees with p at once: what Generate,
+// DHPublicOf and Agree do, for half of the work. It fails with ErrPublic as
+// Agree does, and with the error of rand.
+func NewDH(rand io.Reader, p DHPublic) (s DH, own DHPublic, z Shared, err error) {
+	if err := p.Check(); err != nil {
+		return DH{}, own, Shared{}, err
+	}
+	pub, err := ecdh.X25519().NewPublicKey(p[:])
+	if err != nil {
+		return DH{}, own, Shared{}, ErrPublic
+	}
+	if s, err = Generate[DHRole](rand); err != nil {
+		return DH{}, own, Shared{}, err
+	}
+	k, err := ecdh.X25519().NewPrivateKey(s.Bytes())
+	if err != nil {
+		panic("key: " + err.Error()) // the size is the role's
+	}
+	out, err := k.ECDH(pub)
+	if err != nil {
+		s.Wipe()
+		return DH{}, own, Shared{}, ErrPublic
+	}
+	defer clear(out)
+	copy(own[:], k.PublicKey().Bytes())
+	z, err = New[SharedRole](out)
+	return s, own, z, err
 }
 
 // KEMPublicOf returns the encapsulation key of an ML-KEM-768 seed.
