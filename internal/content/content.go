@@ -26,8 +26,8 @@ const (
 	MaxSent      = 1<<32 - 1 // unix seconds: the year 2106, and four bytes
 	MaxRoute     = 171       // of a route offer with its realm, opaque here
 	MinRoute     = 108
-	MaxPrekeys   = 2048      // of prekeys for starting again, opaque here
-	RouteAckSize = 8         // names a route offer
+	MaxPrekeys   = 2048 // of prekeys for starting again, opaque here
+	RouteAckSize = 8    // names a route offer
 )
 
 // ErrContent is returned for content that is not well-formed.
@@ -120,7 +120,7 @@ func (c *Content) Append(b []byte) ([]byte, error) {
 		return b, err
 	}
 	out, err := enc.Marshal(c.form())
-	if err != nil {
+	if err != nil || len(out) > MaxSize {
 		return b, ErrContent
 	}
 	return append(b, out...), nil

@@ -32,6 +32,7 @@ func everything() map[string]*Content {
 		"acks":       {Sent: 1, Acks: &Acks{IDs: ids(MaxAcks), Highest: 1<<32 - 1}},
 		"no acks":    {Sent: 24, Acks: &Acks{Highest: 5}},
 		"control":    {Sent: 1, Control: &Control{Route: route, RouteAck: route[:8], Accept: true, Name: "Ada"}},
+		"prekeys":    {Sent: 1, Control: &Control{Route: bytes.Repeat([]byte{8}, MaxRoute), Prekeys: bytes.Repeat([]byte{9}, MaxPrekeys)}},
 		"accept":     {Sent: 1, Control: &Control{Accept: true}},
 		"drop":       {Sent: 1, Drop: &Drop{}},
 		"back":       {Sent: 1, Acks: &Acks{IDs: ids(1)}, Control: &Control{RouteAck: route[:8]}, Drop: &Drop{Back: true}},
@@ -73,9 +74,14 @@ func TestShortTextAndEightAcksFitOneBlock(t *testing.T) {
 func TestLargestContentFitsTheBlocksOfOneMessage(t *testing.T) {
 	all := everything()
 	c := &Content{Sent: MaxSent, Text: all["long text"].Text, Acks: all["acks"].Acks, Control: all["control"].Control}
-	c.Control.Name = strings.Repeat("x", MaxName)
+	c.Control.Name, c.Control.Route = strings.Repeat("x", MaxName), make([]byte, MaxRoute)
 	if got := len(encode(t, c)); got > MaxSize {
 		t.Errorf("got %d bytes, want at most %d", got, MaxSize)
+	}
+	// Prekeys go with no text of that length.
+	c.Control.Prekeys = make([]byte, MaxPrekeys)
+	if b, err := c.Append(nil); !errors.Is(err, ErrContent) {
+		t.Errorf("got %d bytes, %v, want ErrContent", len(b), err)
 	}
 }
 
@@ -89,6 +95,8 @@ func TestAppendRefuses(t *testing.T) {
 		"text and drop":        {Text: &Text{}, Drop: &Drop{}},
 		"too many acks":        {Acks: &Acks{IDs: ids(MaxAcks + 1)}},
 		"short route":          {Control: &Control{Route: make([]byte, MinRoute-1)}},
+		"long route":           {Control: &Control{Route: make([]byte, MaxRoute+1)}},
+		"long prekeys":         {Control: &Control{Prekeys: make([]byte, MaxPrekeys+1)}},
 		"long route ack":       {Control: &Control{RouteAck: make([]byte, RouteAckSize+1)}},
 		"name too long":        {Control: &Control{Name: strings.Repeat("x", MaxName+1)}},
 		"name not UTF-8":       {Control: &Control{Name: "\xc0\x80"}},
@@ -152,6 +160,9 @@ func TestParseRefuses(t *testing.T) {
 		"control of nothing":          unhex(t, "a2 00 01 03 a0"),
 		"control with an empty route": unhex(t, "a2 00 01 03 a2 00 40 02 f5"),
 		"control with a short route":  unhex(t, "a2 00 01 03 a1 00 41 00"),
+		"control with empty prekeys":  unhex(t, "a2 00 01 03 a2 02 f5 04 40"),
+		"prekeys too long":            append(unhex(t, "a2 00 01 03 a1 04 59 08 01"), make([]byte, 2049)...),
+		"route too long":              append(unhex(t, "a2 00 01 03 a1 00 58 ac"), make([]byte, 172)...),
 		"short route ack":             unhex(t, "a2 00 01 03 a1 01 41 00"),
 		"not accepted, said aloud":    unhex(t, "a2 00 01 03 a2 02 f4 03 61 61"),
 		"empty name":                  unhex(t, "a2 00 01 03 a2 02 f5 03 60"),
