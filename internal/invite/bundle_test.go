@@ -2,12 +2,16 @@ package invite
 
 import (
 	"bytes"
+	"crypto/cipher"
 	"errors"
+	"fmt"
 	"io"
 	"reflect"
 	"strings"
 	"testing"
 	"time"
+
+	"golang.org/x/crypto/chacha20poly1305"
 
 	"github.com/tacet-chat/tacet/internal/key"
 	"github.com/tacet-chat/tacet/internal/manifest"
@@ -81,6 +85,11 @@ func TestAnotherHolderCannotSwapTheBundle(t *testing.T) {
 	insert.Root = genuine.Root
 	insert.Sig = key.SignMessage(mallory.root, "tacet/v1/manifest", signedPart(&insert))
 
+	_, olds, err := pqxdh.NewPrekeys(stream("old device"), alice.old, true)
+	if err != nil {
+		t.Fatal(err)
+	}
+
 	elsewhere := ok[Link](t)(NewLink("other.example", l.Secret))
 	body := genuine.appendBody(nil)
 	id := l.ID()
@@ -92,13 +101,13 @@ func TestAnotherHolderCannotSwapTheBundle(t *testing.T) {
 	}{
 		"her root, salt and keys":         {l, forge(t, hers, mallory.sign, l)},
 		"her root, the salt of alice":     {l, forge(t, mallory.bundleWith(t, genuine.Salt), mallory.sign, l)},
-		"her keys, the root of alice":     {l, forge(t, alter(func(b *Bundle) { b.Manifest = &insert }), mallory.sign, l)},
+		"her keys, the root of alice":     {l, forge(t, alter(func(b *Bundle) { b.Manifest, b.Prekeys = &insert, hers.Prekeys }), mallory.sign, l)},
 		"her prekeys":                     {l, forge(t, alter(func(b *Bundle) { b.Prekeys = hers.Prekeys }), mallory.sign, l)},
 		"her seal key":                    {l, forge(t, alter(func(b *Bundle) { b.Seal = hers.Seal }), mallory.sign, l)},
 		"her route":                       {l, forge(t, alter(func(b *Bundle) { b.Route = hers.Route }), mallory.sign, l)},
 		"her realm":                       {l, forge(t, alter(func(b *Bundle) { b.Realm[0] ^= 1 }), mallory.sign, l)},
 		"a device that is not there":      {l, forge(t, alter(func(b *Bundle) { b.Device = 2 }), mallory.sign, l)},
-		"a device that was revoked":       {l, forge(t, alter(func(b *Bundle) { b.Device = 1 }), alice.old, l)},
+		"a device that was revoked":       {l, forge(t, alter(func(b *Bundle) { b.Device, b.Prekeys = 1, olds }), alice.old, l)},
 		"the device of another place":     {l, forge(t, alter(func(b *Bundle) { b.Device = 1 }), alice.sign, l)},
 		"signed by the root itself":       {l, forge(t, genuine, alice.root, l)},
 		"prekeys of another device":       {l, forge(t, alter(func(b *Bundle) { b.Prekeys = hers.Prekeys }), alice.sign, l)},
@@ -112,6 +121,34 @@ func TestAnotherHolderCannotSwapTheBundle(t *testing.T) {
 	}
 	if _, err := Open(l, ok[[]byte](t)(lock(l, append(body, sig[:]...), stream("nobody"))), now); err != nil {
 		t.Errorf("the real one: %v", err)
+	}
+}
+
+// TestMissingDeviceIsNotTheZeroKey: 32 zero bytes are an Ed25519 key of order 4,
+// under which one signature of nothing holds for every fourth message. A device
+// that is not in the manifest must not come to stand for it.
+func TestMissingDeviceIsNotTheZeroKey(t *testing.T) {
+	alice := newPerson(t, "alice")
+	b := alice.bundle(t, "one")
+	l := linkTo(t, b)
+	id := l.ID()
+	nothing := key.Signature{0: 1} // R the identity, S zero
+	for i := 0; b.Prekeys.Verify(key.SignPublic{}) != nil; i++ {
+		var err error
+		if _, b.Prekeys, err = pqxdh.NewPrekeys(stream(fmt.Sprint("zero key ", i)), alice.sign, true); err != nil || i == 10_000 {
+			t.Fatalf("making prekeys for the zero key: %v", err)
+		}
+		b.Prekeys.SignedSig, b.Prekeys.OneTimeSig, b.Prekeys.KEMSig = nothing, nothing, nothing
+	}
+	for _, at := range []byte{1, 2, 255} { // revoked, and not there
+		b.Device = at
+		for !key.Verify(key.SignPublic{}, nothing, labelSign, b.appendBody(nil), id[:]) {
+			b.Expiry++
+		}
+		blob := ok[[]byte](t)(lock(l, append(b.appendBody(nil), nothing[:]...), stream("forger")))
+		if _, err := Open(l, blob, now); !errors.Is(err, ErrForged) {
+			t.Errorf("device %d: got %v, want ErrForged", at, err)
+		}
 	}
 }
 
@@ -167,6 +204,13 @@ func TestEveryFlippedByteOfTheBlobIsSeen(t *testing.T) {
 			t.Errorf("%d bytes: got %v, want ErrBundle", n, err)
 		}
 	}
+	// A holder of the link can encrypt any number of bytes.
+	id, k := l.ID(), l.Key()
+	aead := ok[cipher.AEAD](t)(chacha20poly1305.NewX(k.Bytes()))
+	longer := append(ok[[]byte](t)(unlock(l, blob)), make([]byte, 12<<10)...)
+	if _, err := Open(l, aead.Seal(bytes.Clone(blob[:24]), blob[:24], longer, id[:]), now); !errors.Is(err, ErrBundle) {
+		t.Errorf("longer zeros: got %v, want ErrBundle", err)
+	}
 	for name, other := range map[string]Link{
 		"another secret": {Relay: l.Relay, Secret: [16]byte{1}},
 		"another relay":  {Relay: "other.example", Secret: l.Secret},
@@ -216,6 +260,7 @@ func TestSealRefuses(t *testing.T) {
 		"revoked device":              {func(b *Bundle) { b.Device = 1 }, alice.old, ErrBundle},
 		"prekeys of another":          {func(b *Bundle) { b.Prekeys = other.Prekeys }, alice.sign, ErrBundle},
 		"route that is not a key":     {func(b *Bundle) { b.Route.Public[31] ^= 0xff }, alice.sign, ErrBundle},
+		"no uses, no one-time key":    {func(b *Bundle) { b.Uses, b.Prekeys = 0, many }, alice.sign, ErrBundle},
 		"no uses":                     {func(b *Bundle) { b.Uses = 0 }, alice.sign, ErrBundle},
 		"one use, no one-time key":    {func(b *Bundle) { b.Prekeys = many }, alice.sign, ErrBundle},
 		"many uses of a one-time key": {func(b *Bundle) { b.Uses = 2 }, alice.sign, ErrBundle},
@@ -231,6 +276,11 @@ func TestSealRefuses(t *testing.T) {
 		}
 	}
 	b := alice.bundle(t, "one")
+	b.Root = other.Root
+	if _, err := Seal(b, alice.sign, linkTo(t, b), stream("nonce")); !errors.Is(err, ErrBundle) {
+		t.Errorf("link of another root: got %v, want ErrBundle", err)
+	}
+	b = alice.bundle(t, "one")
 	if _, err := Seal(b, alice.sign, Link{Relay: "no relay", Secret: SecretOf(b.Root, b.Salt)}, stream("nonce")); !errors.Is(err, ErrRelay) {
 		t.Errorf("relay without a name: got %v, want ErrRelay", err)
 	}
@@ -259,6 +309,7 @@ func TestOpenRefusesWhatIsSignedButMalformed(t *testing.T) {
 		"good":                    {body, nil},
 		"unknown version":         {edit(0, 2), ErrVersion},
 		"unknown suite":           {edit(1, 2), ErrSuite},
+		"unknown suite, cut":      {edit(1, 2)[:80], ErrSuite},
 		"no uses":                 {edit(74, 0, 0), ErrBundle},
 		"two uses":                {edit(74, 0, 2), ErrBundle},
 		"ask is neither 0 nor 1":  {edit(76, 2), ErrBundle},

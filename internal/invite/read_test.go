@@ -21,7 +21,7 @@ func TestLinkIsFoundInWhatPeoplePass(t *testing.T) {
 		"line break in the path":       "tacet://relay.example/\ni\n#" + c,
 		"zero-width characters":        strings.Join(strings.Split(link, "a"), "\u200ba\u2060"),
 		"soft hyphens and marks":       "\ufeff" + strings.ReplaceAll(link, "e", "e\u00ad\u200e"),
-		"emoji selector at the end":    link + "\ufe0f",
+		"emoji selectors":              link[:len(link)-3] + "\ufe0f" + link[len(link)-3:] + "\ufe0e",
 		"no-break spaces":              "\u00a0" + link[:30] + "\u00a0" + link[30:] + "\u202f",
 		"no scheme":                    link[len(linkStart):],
 		"no scheme, after words":       "my invite: relay.example/i#" + c,
