@@ -64,7 +64,7 @@ func (m *Manifest) fresh(now time.Time) error {
 // A fork or a rollback is only ever said of what the root signed, so it is
 // evidence; ErrExpired comes last of all, so it never hides them.
 //
-// spec: manifest.md#the-next-manifest
+// spec: manifest.md#checks
 func CheckNext(old, next *Manifest, now time.Time) error {
 	if err := step(old, next); err != nil {
 		return err
