@@ -1,0 +1,218 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"math"
+	"sync"
+	"time"
+
+	"github.com/tacet-chat/tacet/client/internal/contact"
+	"github.com/tacet-chat/tacet/client/internal/convo"
+	"github.com/tacet-chat/tacet/client/internal/vault"
+	"github.com/tacet-chat/tacet/internal/wire"
+)
+
+const (
+	ackMean = 5 * time.Second // of the exponential clock, everyday preset
+	ackCap  = 5 * time.Minute
+)
+
+// ackClock decides when owed acks go: on an exponential clock, so that their
+// time tells little about when something was read or arrived. An ack is sealed
+// and committed, put once and not kept.
+type ackClock struct {
+	c    *Client
+	mean time.Duration
+
+	mu   sync.Mutex
+	due  map[int64]time.Time // by contact
+	busy int                 // puts under way
+	idle chan struct{}       // capacity 1: due and busy became empty
+	wake chan struct{}
+}
+
+func newAckClock(c *Client) *ackClock {
+	mean := c.opt.AckMean
+	if mean == 0 {
+		mean = ackMean
+	}
+	return &ackClock{c: c, mean: mean, due: map[int64]time.Time{}, wake: make(chan struct{}, 1), idle: make(chan struct{}, 1)}
+}
+
+// owe starts the clock for a contact, unless it runs.
+func (a *ackClock) owe(contact int64) {
+	a.mu.Lock()
+	if _, runs := a.due[contact]; !runs {
+		a.due[contact] = time.Now().Add(a.delay())
+	}
+	a.mu.Unlock()
+	a.kick()
+}
+
+func (a *ackClock) kick() {
+	select {
+	case a.wake <- struct{}{}:
+	default:
+	}
+}
+
+func (a *ackClock) delay() time.Duration {
+	u := a.c.uniform()
+	return min(time.Duration(-math.Log(1-u)*float64(a.mean)), ackCap)
+}
+
+// run sends acks until ctx ends, then returns when all puts have ended.
+func (a *ackClock) run(ctx context.Context) error {
+	var wg sync.WaitGroup
+	defer wg.Wait()
+	if err := a.recall(ctx); err != nil {
+		return err
+	}
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-a.wake:
+		case <-timer.C:
+		}
+		ready, next := a.take(time.Now())
+		for _, id := range ready {
+			err := a.send(ctx, id, &wg)
+			a.end()
+			if err != nil && ctx.Err() == nil {
+				return err
+			}
+		}
+		timer.Reset(next)
+	}
+}
+
+// recall starts the clock for everything that was owed when the last process ended.
+func (a *ackClock) recall(ctx context.Context) error {
+	var owing []int64
+	err := a.c.vault.View(ctx, func(tx *vault.Tx) (err error) {
+		owing, err = (vault.Store{Tx: tx}).Owing()
+		return err
+	})
+	for _, id := range owing {
+		a.owe(id)
+	}
+	return err
+}
+
+func (a *ackClock) take(now time.Time) (ready []int64, next time.Duration) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	next = time.Hour
+	for id, t := range a.due {
+		if d := t.Sub(now); d > 0 {
+			next = min(next, d)
+			continue
+		}
+		ready = append(ready, id)
+		delete(a.due, id)
+		a.busy++
+	}
+	return ready, next
+}
+
+// flush makes everything that is owed due now.
+func (a *ackClock) flush() {
+	a.mu.Lock()
+	for id := range a.due {
+		a.due[id] = time.Time{}
+	}
+	a.mu.Unlock()
+	a.kick()
+}
+
+// settled waits until nothing is owed and nothing is under way, or ctx ends.
+func (a *ackClock) settled(ctx context.Context) {
+	for {
+		a.mu.Lock()
+		done := len(a.due) == 0 && a.busy == 0
+		a.mu.Unlock()
+		if done {
+			return
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-a.idle:
+		}
+	}
+}
+
+// begin and end count what is under way, a contact's turn included, so that
+// settled does not look between taking a turn and its put.
+func (a *ackClock) begin() {
+	a.mu.Lock()
+	a.busy++
+	a.mu.Unlock()
+}
+
+func (a *ackClock) end() {
+	a.mu.Lock()
+	a.busy--
+	a.mu.Unlock()
+	select {
+	case a.idle <- struct{}{}:
+	default:
+	}
+}
+
+// send seals and puts acks to a contact until none is owed.
+func (a *ackClock) send(ctx context.Context, id int64, wg *sync.WaitGroup) error {
+	for {
+		var ack *convo.Ack
+		var route *contact.RouteRecord
+		err := a.c.vault.Update(ctx, func(tx *vault.Tx) (err error) {
+			ack = nil
+			s := vault.Store{Tx: tx}
+			route, err = routeFor(s, id, 0)
+			if errors.Is(err, contact.ErrUnknown) {
+				return nil // no way to them yet: owed until there is one
+			}
+			if err != nil {
+				return err
+			}
+			ack, err = a.c.engine.Acks(s, time.Now(), id)
+			if errors.Is(err, convo.ErrBlocked) {
+				return nil // the session is gone
+			}
+			return err
+		})
+		if err != nil || ack == nil {
+			return err
+		}
+		a.c.opt.at(BoundaryAckSealed)
+		a.begin()
+		wg.Go(func() {
+			defer a.end()
+			a.put(ctx, route, ack)
+		})
+		if len(ack.IDs) < convo.MaxAcks {
+			return nil
+		}
+	}
+}
+
+func (a *ackClock) put(ctx context.Context, route *contact.RouteRecord, ack *convo.Ack) {
+	body := wire.Body{Kind: wire.KindPair, ID: ack.Message, Count: 1, Payload: ack.Payload}
+	err := a.c.putOnce(ctx, route, body)
+	a.c.opt.at(BoundaryAckPut)
+	if err == nil {
+		return
+	}
+	// It may not have left. Owe it again: a second ack does no harm. The
+	// context may be over, and the vault is still ours until Run returns.
+	a.c.vault.Update(context.WithoutCancel(ctx), func(tx *vault.Tx) error {
+		return a.c.engine.Lost(vault.Store{Tx: tx}, ack)
+	})
+	if ctx.Err() == nil {
+		a.owe(ack.Contact)
+	}
+}

@@ -1,0 +1,209 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/tacet-chat/tacet/client/internal/contact"
+	"github.com/tacet-chat/tacet/client/internal/convo"
+	"github.com/tacet-chat/tacet/client/internal/vault"
+	"github.com/tacet-chat/tacet/internal/wire"
+)
+
+const (
+	maintainEvery = time.Hour
+	blobRetry     = 15 * time.Second
+	// A hello that is not answered asks after goneAfter whether its invite is
+	// still there; if it is not, somebody else used it, unless an answer comes
+	// within another answerWithin.
+	goneAfter    = time.Minute
+	answerWithin = 10 * time.Minute
+)
+
+// chores keeps house: bundles to and from the relay, invites of others that
+// went, routes, old keys.
+func (c *Client) chores(ctx context.Context) error {
+	var maintained time.Time
+	passed := time.Now() // monotonic: what has gone by since secrets were last moved on
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-c.work:
+		case <-timer.C:
+		}
+		next := maintainEvery
+		if !c.blobs(ctx) {
+			next = blobRetry
+		}
+		if c.pending(ctx) {
+			next = min(next, goneAfter)
+		}
+		if time.Since(maintained) >= maintainEvery {
+			if err := c.maintain(ctx); err != nil {
+				return err
+			}
+			maintained = time.Now()
+		}
+		if l := time.Duration(c.home().Live) * time.Second; l > 0 && time.Since(passed) >= l {
+			steps := time.Since(passed) / l
+			passed = passed.Add(steps * l)
+			if err := c.forget(ctx, uint64(steps)); err != nil {
+				return err
+			}
+		}
+		timer.Reset(next)
+	}
+}
+
+func (c *Client) maintain(ctx context.Context) error {
+	renewed, err := c.engine.Self.Renew(time.Now())
+	if err != nil {
+		return err
+	}
+	return c.update(ctx, func(tx vault.Store, now time.Time) (*convo.Change, error) {
+		if renewed {
+			raw, err := c.engine.Self.Append(nil)
+			if err != nil {
+				return nil, err
+			}
+			if err := tx.Tx.Put(vault.Meta, vault.Row{ID: metaIdentity, V: raw}); err != nil {
+				return nil, err
+			}
+		}
+		return c.engine.Maintain(tx, now)
+	})
+}
+
+func (c *Client) forget(ctx context.Context, steps uint64) error {
+	return c.update(ctx, func(tx vault.Store, now time.Time) (*convo.Change, error) {
+		return nil, c.engine.Forget(tx, now, steps)
+	})
+}
+
+// blobs puts bundles that the relay does not have yet and deletes those that it
+// should not have any more. It reports whether nothing is left to do.
+func (c *Client) blobs(ctx context.Context) bool {
+	var invites []*contact.InviteRecord
+	err := c.vault.View(ctx, func(tx *vault.Tx) (err error) {
+		invites, err = (vault.Store{Tx: tx}).Invites()
+		return err
+	})
+	if err != nil {
+		return false
+	}
+	done := true
+	for _, inv := range invites {
+		switch {
+		case len(inv.Sealed) > 0 && !inv.Gone:
+			done = c.putBundle(ctx, inv) == nil && done
+		case inv.Delete:
+			done = c.deleteBundle(ctx, inv) == nil && done
+		}
+	}
+	return done
+}
+
+// putBundle makes an invite's link work.
+func (c *Client) putBundle(ctx context.Context, inv *contact.InviteRecord) error {
+	r, err := c.realms.relay(inv.Realm)
+	if err != nil {
+		return err
+	}
+	days := (inv.Expires - time.Now().Unix() + 86399) / 86400
+	put := wire.BlobPut{Kind: wire.BlobFile, Days: byte(max(1, min(days, 30))), Capability: capabilityHash(inv.Capability), ID: inv.Link().ID(), Content: inv.Sealed}
+	if _, err := r.PutBlob(ctx, &put); err != nil {
+		return networkError(err)
+	}
+	return c.inviteDone(ctx, inv.ID, func(i *contact.InviteRecord) { i.Sealed = nil })
+}
+
+func (c *Client) deleteBundle(ctx context.Context, inv *contact.InviteRecord) error {
+	r, err := c.realms.relay(inv.Realm)
+	if err != nil {
+		return err
+	}
+	if err := r.DeleteBlob(ctx, inv.Link().ID(), inv.Capability); err != nil && !errors.Is(err, ErrNoBlob) {
+		return networkError(err)
+	}
+	return c.inviteDone(ctx, inv.ID, func(i *contact.InviteRecord) { i.Delete = false })
+}
+
+func (c *Client) inviteDone(ctx context.Context, id int64, f func(*contact.InviteRecord)) error {
+	return c.update(ctx, func(tx vault.Store, _ time.Time) (*convo.Change, error) {
+		inv, err := tx.Invite(id)
+		if errors.Is(err, contact.ErrInvite) {
+			return nil, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		f(inv)
+		return nil, tx.PutInvite(inv)
+	})
+}
+
+// pending looks after hellos of ours that nobody answers: when the invite is
+// gone from the relay and no answer comes, another device used it. It reports
+// whether there is one to look after.
+//
+// spec: hello.md#a-hello-that-is-not-answered
+func (c *Client) pending(ctx context.Context) bool {
+	var waiting []*contact.Record
+	err := c.vault.View(ctx, func(tx *vault.Tx) error {
+		s := vault.Store{Tx: tx}
+		waiting = nil
+		people, err := s.Contacts()
+		if err != nil {
+			return err
+		}
+		for _, r := range people {
+			if r.State != contact.Pending {
+				continue
+			}
+			if _, err := s.RowOf(r.ID, r.Hello); err == nil { // not answered
+				waiting = append(waiting, r)
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return false
+	}
+	for _, r := range waiting {
+		age := time.Since(time.Unix(r.Since, 0))
+		if age < goneAfter {
+			continue
+		}
+		relay, err := c.realms.relay(r.Realm)
+		if err != nil {
+			continue
+		}
+		if _, err := relay.GetBlob(ctx, r.Blob); errors.Is(err, ErrNoBlob) {
+			c.gone(ctx, r.ID)
+		}
+	}
+	return len(waiting) > 0
+}
+
+// gone notes that an invite of somebody else disappeared, and gives up on its
+// hello when it has been gone for answerWithin.
+func (c *Client) gone(ctx context.Context, id int64) {
+	c.update(ctx, func(tx vault.Store, now time.Time) (*convo.Change, error) {
+		r, err := tx.Contact(id)
+		if err != nil || r.State != contact.Pending {
+			return nil, err
+		}
+		if r.BrokenAt == 0 {
+			r.BrokenAt = now.Unix()
+			return nil, tx.PutContact(r)
+		}
+		if now.Unix()-r.BrokenAt < int64(answerWithin/time.Second) {
+			return nil, nil
+		}
+		return c.engine.Fail(tx, now, r)
+	})
+}

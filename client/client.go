@@ -1,0 +1,178 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/tacet-chat/tacet/client/internal/contact"
+	"github.com/tacet-chat/tacet/client/internal/convo"
+	"github.com/tacet-chat/tacet/client/internal/inbox"
+	"github.com/tacet-chat/tacet/client/internal/outbox"
+	"github.com/tacet-chat/tacet/client/internal/vault"
+)
+
+// Client is an open profile. Its methods may be called from any goroutine.
+type Client struct {
+	opt    Options
+	lock   *vault.LockFile
+	vault  *vault.Vault
+	engine *convo.Engine
+	realms *realms
+	keys   *keyring
+	feed   feed
+	acks   *ackClock
+
+	mu      sync.Mutex // guards the rest
+	profile profile
+	out     *outbox.Outbox // nil unless Run is running
+	in      *inbox.Inbox
+	linked  bool
+	trouble string
+	work    chan struct{} // wakes the chores of Run
+}
+
+var _ Service = (*Client)(nil)
+
+// Open opens a profile and owns it until Close. It fails with ErrLocked while
+// another process owns it, ErrMissing, ErrPassphrase, ErrDamaged or ErrNewer.
+func Open(ctx context.Context, o Options) (*Client, error) {
+	lock, err := vault.Lock(o.Dir)
+	if err != nil {
+		return nil, vaultError(err)
+	}
+	v, err := vault.Open(o.Dir, o.Passphrase)
+	if err != nil {
+		return nil, errors.Join(vaultError(err), lock.Release())
+	}
+	c := &Client{opt: o, lock: lock, vault: v, realms: newRealms(o.Network), work: make(chan struct{}, 1)}
+	c.keys = newKeyring(c)
+	c.acks = newAckClock(c)
+	if err := c.load(ctx); err != nil {
+		return nil, errors.Join(vaultError(err), v.Close(), lock.Release())
+	}
+	return c, nil
+}
+
+// Close gives the profile up. Run must have returned.
+func (c *Client) Close() error {
+	c.feed.close()
+	err := errors.Join(c.realms.close(), c.vault.Close(), c.lock.Release())
+	c.engine.Self.Wipe()
+	c.keys.wipe()
+	return err
+}
+
+// home returns where we are reached.
+func (c *Client) home() profile {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.profile
+}
+
+// moving returns the running halves, or nil.
+func (c *Client) moving() (*outbox.Outbox, *inbox.Inbox) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.out, c.in
+}
+
+// wake makes Run look at its chores now.
+func (c *Client) wake() {
+	select {
+	case c.work <- struct{}{}:
+	default:
+	}
+}
+
+// update runs f in one transaction and then lets everybody know what it
+// changed. Nothing leaves this device before the commit.
+func (c *Client) update(ctx context.Context, f func(tx vault.Store, now time.Time) (*convo.Change, error)) error {
+	var ch *convo.Change
+	err := c.vault.Update(ctx, func(tx *vault.Tx) (err error) {
+		ch, err = f(vault.Store{Tx: tx}, time.Now())
+		return err
+	})
+	if err != nil {
+		return vaultError(err)
+	}
+	c.apply(ctx, ch)
+	return nil
+}
+
+// apply acts on what a committed transaction changed.
+func (c *Client) apply(ctx context.Context, ch *convo.Change) {
+	if ch == nil {
+		return
+	}
+	if len(ch.Removed) > 0 {
+		c.opt.at(BoundaryRowRemoved)
+	}
+	out, in := c.moving()
+	if out != nil {
+		out.Remove(ch.Removed...)
+		for _, r := range ch.Added {
+			out.Add(item(r))
+		}
+		if ch.Heard != 0 {
+			out.Heard(ch.Heard)
+		}
+	}
+	for _, id := range ch.Owes {
+		c.acks.owe(id)
+	}
+	if ch.Routes && in != nil {
+		in.Refresh()
+	}
+	if ch.Invites {
+		c.wake()
+	}
+	if len(ch.Events) > 0 {
+		c.feed.publish(c.show(ctx, ch.Events))
+	}
+}
+
+// show turns events into what faces see.
+func (c *Client) show(ctx context.Context, events []*convo.Event) []Event {
+	names := map[int64]string{}
+	c.vault.View(ctx, func(tx *vault.Tx) error {
+		for _, e := range events {
+			if r, err := (vault.Store{Tx: tx}).Contact(e.Contact); err == nil {
+				names[e.Contact] = r.Name
+			}
+		}
+		return nil
+	})
+	out := make([]Event, len(events))
+	for i, e := range events {
+		out[i] = shown(e, names[e.Contact])
+	}
+	return out
+}
+
+func shown(e *convo.Event, name string) Event {
+	s := State(e.State.String())
+	switch {
+	case e.Kind == convo.Notice && !e.Out:
+		s = Told
+	case !e.Out:
+		s = Received
+	}
+	return Event{Seq: e.Seq, ContactID: e.Contact, Contact: name, ID: hexID(e.Message), Out: e.Out, Text: e.Text, State: s,
+		Sent: time.Unix(e.Sent, 0), At: time.Unix(e.At, 0)}
+}
+
+// find looks a contact up by our name for them, or by "#" and its number.
+func find(tx vault.Store, who string) (*contact.Record, error) {
+	all, err := tx.Contacts()
+	if err != nil {
+		return nil, err
+	}
+	for _, r := range all {
+		if matches(r, who) {
+			return r, nil
+		}
+	}
+	return nil, contact.ErrUnknown
+}

@@ -1,0 +1,344 @@
+package contact
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/tacet-chat/tacet/client/internal/device"
+	"github.com/tacet-chat/tacet/internal/invite"
+	"github.com/tacet-chat/tacet/internal/key"
+	"github.com/tacet-chat/tacet/internal/manifest"
+	"github.com/tacet-chat/tacet/internal/pqxdh"
+	"github.com/tacet-chat/tacet/internal/sealed"
+	"github.com/tacet-chat/tacet/internal/session"
+	"github.com/tacet-chat/tacet/internal/wire"
+)
+
+// labelHello is the HPKE info of a hello, with the hash of the bundle it answers.
+const labelHello = "tacet/v1/hello/seal"
+
+// labelWhole hashes a whole hello, to know it again.
+const labelWhole = "tacet/v1/hello/whole"
+
+// Outgoing is a hello of ours that is ready to be queued.
+type Outgoing struct {
+	Contact *Record
+	Route   *RouteRecord   // the contact route it goes to
+	Message wire.MessageID // what an ack of it names
+	Whole   []byte         // wire.HelloSize bytes
+}
+
+// Starting is what we need to say hello.
+type Starting struct {
+	Self   *device.Identity
+	Link   invite.Link
+	Bundle *invite.Bundle
+	Realm  Realm  // ours: where they will reach us
+	Live   uint16 // its period in seconds
+	Name   string // what we call them
+	Mine   string // what they see as ours
+	First  []byte // the first content block, wire.BlockSize bytes
+}
+
+// Check refuses a bundle that cannot be accepted: our own, or of somebody we
+// already know and are not waiting for.
+func Check(tx Tx, self *device.Identity, b *invite.Bundle) error {
+	if b.Root == self.Manifest.Root {
+		return ErrSelf
+	}
+	old, err := tx.ContactOf(b.Root)
+	switch {
+	case errors.Is(err, ErrUnknown):
+		return nil
+	case err != nil:
+		return err
+	case old.State == Accepted || old.State == Pending || old.State == Request:
+		return ErrKnown
+	}
+	return nil
+}
+
+// Start accepts an invite: a session, a route of ours for their answers, and
+// the hello that carries both.
+//
+// spec: hello.md#plaintext
+func Start(tx Tx, rand io.Reader, now time.Time, s Starting) (*Outgoing, error) {
+	if err := Check(tx, s.Self, s.Bundle); err != nil {
+		return nil, err
+	}
+	r, err := recordFor(tx, s.Bundle.Root)
+	if err != nil {
+		return nil, err
+	}
+	r.Claimed, r.State, r.Since = s.Bundle.Name, Pending, now.Unix()
+	r.Manifest, r.Device = s.Bundle.Manifest.Append(nil), int(s.Bundle.Device)
+	r.Realm, r.Blob = Realm{Name: s.Link.Relay, Pin: s.Bundle.Realm}, s.Link.ID()
+	if r.Name, err = freeName(tx, s.Name, r); err != nil {
+		return nil, err
+	}
+	if err := tx.PutContact(r); err != nil {
+		return nil, err
+	}
+	mine, offer, err := NewRoute(rand, now, s.Realm, s.Live)
+	if err != nil {
+		return nil, err
+	}
+	mine.Contact = r.ID
+	peer := session.Peer{Manifest: s.Bundle.Manifest, Device: r.Device, Prekeys: s.Bundle.Prekeys, Bundle: s.Bundle.Hash()}
+	self := session.Self{Manifest: s.Self.Manifest, DH: s.Self.DH}
+	sess, hello, err := session.Start(rand, self, peer, AppendOffer(nil, offer, s.Realm), s.Mine, s.First)
+	if err != nil {
+		return nil, err
+	}
+	defer sess.Wipe()
+	plain, err := hello.Append(nil)
+	if err != nil {
+		return nil, err
+	}
+	hash := s.Bundle.Hash()
+	whole, err := sealed.SealHello(s.Bundle.Seal, key.Info(nil, labelHello, hash[:]), plain)
+	if err != nil {
+		return nil, fmt.Errorf("sealing hello: %w", err)
+	}
+	id, _, err := sealed.Fragments(wire.KindHello, whole)
+	if err != nil {
+		return nil, err
+	}
+	r.Hello = id
+	theirs := TheirRoute(now, r.ID, &s.Bundle.Route, r.Realm)
+	theirs.Invite = -1 // a contact route of theirs: hellos only
+	if err := errors.Join(tx.PutContact(r), tx.PutRoute(mine), tx.PutRoute(theirs), MakePrimary(tx, r.ID, sess, now, true)); err != nil {
+		return nil, err
+	}
+	return &Outgoing{Contact: r, Route: theirs, Message: id, Whole: whole}, nil
+}
+
+// MakePrimary stores a session as the one that new messages are sealed in.
+// Older ones stay to read what is still on its way.
+func MakePrimary(tx Tx, contact int64, s *session.Session, now time.Time, primary bool) error {
+	old, err := tx.SessionsOf(contact)
+	if err != nil {
+		return err
+	}
+	for _, o := range old {
+		if primary && o.Primary {
+			o.Primary = false
+			if err := tx.PutSession(o); err != nil {
+				return err
+			}
+		}
+	}
+	return tx.PutSession(&SessionRecord{
+		Contact: contact, State: s.Append(nil), Initiator: s.Initiator(), Sent: s.Sent(), Primary: primary, Born: now.Unix(),
+	})
+}
+
+// Incoming is what a hello to one of our invites brought.
+type Incoming struct {
+	Contact   *Record
+	Message   wire.MessageID
+	Block     []byte // the first content block; nil for a duplicate
+	Duplicate bool   // the same bytes came before: answer again
+}
+
+// Receive takes a whole hello that came by an invite's contact route. It fails
+// with ErrHello when it does not open, or uses keys that another hello used.
+//
+// spec: hello.md#answers
+func Receive(tx Tx, rand io.Reader, now time.Time, self *device.Identity, inv *InviteRecord, whole []byte) (*Incoming, error) {
+	hash := key.Hash(labelWhole, whole)
+	id, _, err := sealed.Fragments(wire.KindHello, whole)
+	if err != nil {
+		return nil, ErrHello
+	}
+	for _, h := range inv.Hellos {
+		if h.Hash == hash {
+			r, err := tx.Contact(h.Contact)
+			if err != nil {
+				return nil, err
+			}
+			return &Incoming{Contact: r, Message: id, Duplicate: true}, nil
+		}
+	}
+	if !inv.Open(now) {
+		return nil, ErrHello
+	}
+	sess, hello, block, err := openHello(rand, now, self, inv, whole)
+	if err != nil {
+		return nil, ErrHello
+	}
+	defer sess.Wipe()
+	offer, realm, err := ParseOffer(hello.Route)
+	if err != nil || hello.Manifest.Root == self.Manifest.Root {
+		return nil, ErrHello
+	}
+	r, primary, err := met(tx, now, self, inv, hello)
+	if err != nil {
+		return nil, err
+	}
+	r.Realm = realm
+	inv.Used++
+	inv.Hellos = append(inv.Hellos, HelloSeen{Hash: hash, Contact: r.ID})
+	if err := errors.Join(tx.PutContact(r), tx.PutRoute(TheirRoute(now, r.ID, &offer, realm)), MakePrimary(tx, r.ID, sess, now, primary)); err != nil {
+		return nil, err
+	}
+	if inv.Used >= inv.Uses {
+		err = inv.Destroy(tx, true)
+	} else {
+		err = tx.PutInvite(inv)
+	}
+	return &Incoming{Contact: r, Message: id, Block: block}, err
+}
+
+func openHello(rand io.Reader, now time.Time, self *device.Identity, inv *InviteRecord, whole []byte) (*session.Session, *session.Hello, []byte, error) {
+	seal, err := key.New[key.XWingRole](inv.Seal)
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	defer seal.Wipe()
+	plain, err := sealed.OpenHello(seal, key.Info(nil, labelHello, inv.Bundle[:]), whole)
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	hello, err := session.ParseHello(plain)
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	private, err := pqxdh.ParsePrivate(inv.Private)
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	defer private.Wipe()
+	public, err := pqxdh.ParsePrekeys(inv.Public)
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	// The bundle was made under this manifest: the handshake binds to it even
+	// if ours was renewed since.
+	m, err := manifest.Parse(inv.Manifest)
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	sess, block, err := session.Accept(rand, now, session.Self{Manifest: m, DH: self.DH}, private, public, inv.Bundle, hello)
+	return sess, hello, block, err
+}
+
+// met finds or makes the contact that a hello is from and says whether the new
+// session is the one to write in.
+func met(tx Tx, now time.Time, self *device.Identity, inv *InviteRecord, h *session.Hello) (*Record, bool, error) {
+	old, err := tx.ContactOf(h.Manifest.Root)
+	if err != nil && !errors.Is(err, ErrUnknown) {
+		return nil, false, err
+	}
+	if err == nil && old.State == Blocked {
+		return nil, false, ErrHello
+	}
+	if err == nil && (old.State == Accepted || old.State == Pending) {
+		return metAgain(tx, now, self, old, h)
+	}
+	r, err := recordFor(tx, h.Manifest.Root)
+	if err != nil {
+		return nil, false, err
+	}
+	r.State, r.Since = Request, now.Unix()
+	if !inv.Ask {
+		r.State = Accepted
+	}
+	r.Claimed, r.Invite = h.Name, inv.ID
+	r.Manifest, r.Device = h.Manifest.Append(nil), int(h.Device)
+	want := inv.Label
+	if want == "" || inv.Uses > 1 {
+		want = h.Name
+	}
+	if r.Name, err = freeName(tx, want, r); err != nil {
+		return nil, false, err
+	}
+	return r, true, tx.PutContact(r)
+}
+
+// metAgain is a hello of somebody we know: they took an invite of ours while
+// our hello to them is on its way (both sides then write in the session that
+// the smaller root started), or they have a new device.
+//
+// spec: hello.md#simultaneous-hellos
+func metAgain(tx Tx, now time.Time, self *device.Identity, r *Record, h *session.Hello) (*Record, bool, error) {
+	primary := true
+	if r.State == Pending {
+		primary = h.Manifest.Root.Less(self.Manifest.Root)
+		r.State = Accepted
+	}
+	if err := r.NewManifest(h.Manifest, now); err != nil {
+		return nil, false, err
+	}
+	r.Device = int(h.Device)
+	return r, primary, tx.PutContact(r)
+}
+
+// NewManifest takes a newer manifest of the contact, or stops the contact if it
+// goes back or forks.
+//
+// spec: manifest.md#checks
+func (r *Record) NewManifest(m *manifest.Manifest, now time.Time) error {
+	raw := m.Append(nil)
+	if bytes.Equal(raw, r.Manifest) {
+		return nil
+	}
+	old, err := manifest.Parse(r.Manifest)
+	if err != nil {
+		return fmt.Errorf("reading stored manifest: %w", err)
+	}
+	err = manifest.CheckNext(old, m, now)
+	switch {
+	case err == nil:
+	case errors.Is(err, manifest.ErrGap) && m.Verify(r.Root, now) == nil:
+		r.Warning = "they set up a new device; their safety number is the same"
+	default:
+		r.Stop, r.Warning = true, "their list of devices went back or has two versions: somebody may be using an old copy of their keys"
+		return err
+	}
+	r.Manifest = raw
+	return nil
+}
+
+// recordFor returns the record of a root with everything of an earlier
+// acquaintance but the id and the name dropped, or a new one.
+func recordFor(tx Tx, root key.SignPublic) (*Record, error) {
+	old, err := tx.ContactOf(root)
+	if errors.Is(err, ErrUnknown) {
+		return &Record{Root: root}, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	if err := Forget(tx, old.ID); err != nil {
+		return nil, err
+	}
+	return &Record{ID: old.ID, Root: root, Name: old.Name, Verified: old.Verified}, nil
+}
+
+// Forget destroys every session and route of a contact: nothing of theirs
+// reaches us any more and nothing of ours reaches them.
+func Forget(tx Tx, id int64) error {
+	sessions, err := tx.SessionsOf(id)
+	if err != nil {
+		return err
+	}
+	for _, s := range sessions {
+		if err := tx.DeleteSession(s.ID); err != nil {
+			return err
+		}
+	}
+	routes, err := tx.RoutesOf(id)
+	if err != nil {
+		return err
+	}
+	for _, r := range routes {
+		if err := tx.DeleteRoute(r.ID); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,174 @@
+// Package contact is about people: who they are, how one got to know them, and
+// whether one may speak with them. It makes and reads invites, starts and
+// accepts first contact (hellos), and keeps requests, verification and blocks.
+//
+// It belongs to the sealing half of the client: it never sees the network. It
+// declares the small stores it needs; the vault implements them, and every
+// change is made inside a transaction that the caller opened.
+//
+// Spec: docs/spec/invite.md, docs/spec/hello.md.
+package contact
+
+import (
+	"errors"
+
+	"github.com/tacet-chat/tacet/internal/key"
+	"github.com/tacet-chat/tacet/internal/pad"
+	"github.com/tacet-chat/tacet/internal/wire"
+)
+
+// State says where one stands with a contact.
+type State byte
+
+// States of a contact.
+const (
+	Pending  State = 1 // our hello is on its way, or waits for their answer
+	Request  State = 2 // their hello came and waits for our answer
+	Accepted State = 3 // both may speak
+	Declined State = 4 // we said no, silently
+	Blocked  State = 5 // we cut them off: no route of ours leads anywhere
+	Failed   State = 6 // our hello cannot be answered any more: the invite was used by someone else
+)
+
+// String names the state as people see it.
+func (s State) String() string {
+	switch s {
+	case Pending:
+		return "waiting for their answer"
+	case Request:
+		return "wants to talk"
+	case Accepted:
+		return "accepted"
+	case Declined:
+		return "declined"
+	case Blocked:
+		return "blocked"
+	case Failed:
+		return "invite was used by another device"
+	}
+	return "unknown"
+}
+
+// Errors that faces branch on.
+var (
+	ErrUnknown = errors.New("no such contact")
+	ErrName    = errors.New("that name is taken")
+	ErrSelf    = errors.New("this invite is your own")
+	ErrKnown   = errors.New("you already have this contact")
+	ErrHello   = errors.New("hello does not belong to an open invite")
+	ErrInvite  = errors.New("no such invite")
+	ErrState   = errors.New("the contact is not in a state that allows this")
+)
+
+// Record is what is kept about one person. Contacts of this version have one
+// device, so the contact's id is also the device's.
+type Record struct {
+	ID       int64          `cbor:"-"`
+	Root     key.SignPublic `cbor:"1,keyasint"`
+	Name     string         `cbor:"2,keyasint"` // what we call them, unique here
+	Claimed  string         `cbor:"3,keyasint"` // what they call themselves
+	State    State          `cbor:"4,keyasint"`
+	Verified bool           `cbor:"5,keyasint"` // the safety number was compared
+	Manifest []byte         `cbor:"6,keyasint"` // their newest
+	Device   int            `cbor:"7,keyasint"`
+	Realm    Realm          `cbor:"8,keyasint"`  // where they are reached
+	Invite   int64          `cbor:"9,keyasint"`  // of ours, by which they came
+	Blob     wire.BlobID    `cbor:"10,keyasint"` // of theirs, by which we came: gone when used
+	Hello    wire.MessageID `cbor:"11,keyasint"` // ours, while Pending
+	Warning  string         `cbor:"12,keyasint"` // shown until it is dismissed; blocks sending when Stop
+	Stop     bool           `cbor:"13,keyasint"`
+	Since    int64          `cbor:"14,keyasint"` // unix seconds, ours alone
+	Prekeys  []byte         `cbor:"15,keyasint"` // theirs, to start a session again
+	Given    []Given        `cbor:"16,keyasint"` // ours that they may hold, newest last
+	Broken   []byte         `cbor:"17,keyasint"` // hash of a message that no session opened
+	BrokenAt int64          `cbor:"18,keyasint"` // unix seconds when it first came
+	Rekeyed  int64          `cbor:"19,keyasint"` // unix seconds of the last new session we started
+}
+
+// MaxGiven is how many sets of prekeys stay usable for a contact: a device that
+// was restored from an old copy starts again with an old one.
+const MaxGiven = 5
+
+// Given is a set of our prekeys that one contact holds the public half of.
+type Given struct {
+	Private []byte `cbor:"1,keyasint"`
+	Public  []byte `cbor:"2,keyasint"`
+}
+
+// Give remembers a new set and forgets the oldest above MaxGiven.
+func (r *Record) Give(g Given) {
+	r.Given = append(r.Given, g)
+	for len(r.Given) > MaxGiven {
+		clear(r.Given[0].Private)
+		r.Given = r.Given[1:]
+	}
+}
+
+// MayReceive reports whether what the contact says is shown.
+func (r *Record) MayReceive() bool { return r.State == Accepted || r.State == Pending }
+
+// ManifestRef is how a block names the contact's manifest.
+type ManifestRef = pad.Ref
+
+// Realm names a relay and pins its key.
+type Realm struct {
+	Name string   `cbor:"1,keyasint"` // host[:port]
+	Pin  [32]byte `cbor:"2,keyasint"` // SHA-256 of the realm key
+}
+
+// RouteRecord is one direction to one device.
+type RouteRecord struct {
+	ID      int64  `cbor:"-"`
+	Contact int64  `cbor:"-"` // 0: a contact route, of an invite
+	Mine    bool   `cbor:"1,keyasint"`
+	Invite  int64  `cbor:"2,keyasint"`
+	Offer   []byte `cbor:"3,keyasint"`  // as it was offered, without the secret once the chain has moved
+	Owner   []byte `cbor:"4,keyasint"`  // ours: the private half
+	Chain   []byte `cbor:"4,keyasint"`  // secrets from the oldest period still needed on
+	Period  uint16 `cbor:"5,keyasint"`  // L in seconds
+	Born    int64  `cbor:"6,keyasint"`  // unix seconds, ours alone
+	Realm   Realm  `cbor:"8,keyasint"`  // where it lies
+	Acked   bool   `cbor:"8,keyasint"`  // the other end has it
+	Birth   uint64 `cbor:"10,keyasint"` // first period of the route
+	Retire  uint64 `cbor:"9,keyasint"`  // first period in which it is not served any more; 0: open end
+}
+
+// SessionRecord is one pair session with one device.
+type SessionRecord struct {
+	ID        int64  `cbor:"-"`
+	Contact   int64  `cbor:"-"`
+	State     []byte `cbor:"1,keyasint"`
+	Initiator bool   `cbor:"2,keyasint"` // we started it
+	Sent      uint32 `cbor:"3,keyasint"` // messages sealed
+	Received  uint32 `cbor:"4,keyasint"` // messages opened, each once
+	Primary   bool   `cbor:"5,keyasint"` // new messages are sealed in this one
+	Born      int64  `cbor:"6,keyasint"`
+}
+
+// InviteRecord is an invite of ours.
+type InviteRecord struct {
+	ID         int64       `cbor:"-"`
+	Secret     [16]byte    `cbor:"1,keyasint"`
+	Realm      Realm       `cbor:"2,keyasint"`
+	Capability [32]byte    `cbor:"3,keyasint"` // deletes the blob
+	Private    []byte      `cbor:"4,keyasint"` // prekeys
+	Public     []byte      `cbor:"5,keyasint"`
+	Bundle     [32]byte    `cbor:"6,keyasint"` // hash of the signed bundle
+	Sealed     []byte      `cbor:"7,keyasint"` // the blob, until the relay has it
+	Seal       []byte      `cbor:"8,keyasint"` // X-Wing seed
+	Expires    int64       `cbor:"9,keyasint"` // unix seconds
+	Uses       uint16      `cbor:"10,keyasint"`
+	Used       uint16      `cbor:"11,keyasint"`
+	Ask        bool        `cbor:"12,keyasint"` // do not accept by itself
+	Hellos     []HelloSeen `cbor:"13,keyasint"`
+	Gone       bool        `cbor:"14,keyasint"` // keys destroyed: used up, revoked or expired
+	Delete     bool        `cbor:"15,keyasint"` // the blob still has to be deleted at the relay
+	Label      string      `cbor:"16,keyasint"` // for whom, ours alone
+	Manifest   []byte      `cbor:"17,keyasint"` // the manifest it was made under
+}
+
+// HelloSeen is a hello that used an invite: the same bytes again are answered again.
+type HelloSeen struct {
+	Hash    [32]byte `cbor:"1,keyasint"`
+	Contact int64    `cbor:"2,keyasint"`
+}

@@ -1,0 +1,89 @@
+package contact
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/tacet-chat/tacet/internal/addr"
+	"github.com/tacet-chat/tacet/internal/key"
+)
+
+// MaxRealmName is the longest relay name, in bytes.
+const MaxRealmName = 64
+
+// OfferSize bounds an offer with its realm: offer 74 ‖ pin 32 ‖ length 1 ‖ name.
+const OfferSize = addr.OfferSize + 32 + 1 + MaxRealmName
+
+// ErrOffer is returned for a route offer that is not well-formed.
+var ErrOffer = errors.New("route offer is malformed")
+
+// AppendOffer appends a route offer together with the realm it lies on, so that
+// two people may live on two relays.
+//
+// spec: hello.md#route-offer
+func AppendOffer(b []byte, o *addr.Offer, r Realm) []byte {
+	b = o.Append(b)
+	b = append(b, r.Pin[:]...)
+	b = append(b, byte(len(r.Name)))
+	return append(b, r.Name...)
+}
+
+// ParseOffer reads what AppendOffer wrote.
+func ParseOffer(b []byte) (addr.Offer, Realm, error) {
+	const fixed = addr.OfferSize + 32 + 1
+	if len(b) < fixed || len(b) > OfferSize || len(b) != fixed+int(b[fixed-1]) || len(b) == fixed {
+		return addr.Offer{}, Realm{}, ErrOffer
+	}
+	o, err := addr.ParseOffer(b[:addr.OfferSize])
+	if err != nil {
+		return addr.Offer{}, Realm{}, ErrOffer
+	}
+	r := Realm{Name: string(b[fixed:]), Pin: [32]byte(b[addr.OfferSize:])}
+	return o, r, nil
+}
+
+// NewRoute makes a route of ours on a realm whose live period is L seconds, and
+// the offer that the other end needs.
+func NewRoute(rand io.Reader, now time.Time, realm Realm, l uint16) (*RouteRecord, *addr.Offer, error) {
+	owner, public, err := addr.NewOwner(rand)
+	if err != nil {
+		return nil, nil, err
+	}
+	secret, err := key.Generate[key.RouteRole](rand)
+	if err != nil {
+		return nil, nil, err
+	}
+	o := &addr.Offer{Public: public, Secret: secret, Birth: addr.PeriodAt(now.Unix(), l), Period: l}
+	// One period of grace: the other end's clock may be behind ours.
+	if o.Birth > 0 {
+		o.Birth--
+	}
+	r := &RouteRecord{Mine: true, Owner: owner.Bytes(), Chain: addr.NewChain(o, addr.Live).Append(nil), Period: l, Birth: o.Birth, Born: now.Unix(), Realm: realm}
+	return r, o, nil
+}
+
+// TheirRoute is a route that another device offered to us.
+func TheirRoute(now time.Time, contact int64, o *addr.Offer, realm Realm) *RouteRecord {
+	return &RouteRecord{Contact: contact, Chain: addr.NewChain(o, addr.Live).Append(nil), Period: o.Period, Birth: o.Birth, Born: now.Unix(), Realm: realm}
+}
+
+// Keys opens the secrets of a route.
+func (r *RouteRecord) Keys() (*addr.Chain, key.Owner, error) {
+	c, err := addr.ParseChain(r.Chain)
+	if err != nil {
+		return nil, key.Owner{}, fmt.Errorf("opening route: %w", err)
+	}
+	if !r.Mine {
+		return c, key.Owner{}, nil
+	}
+	o, err := key.New[key.OwnerRole](r.Owner)
+	if err != nil {
+		return nil, key.Owner{}, fmt.Errorf("opening route: %w", err)
+	}
+	return c, o, nil
+}
+
+// Retired reports whether the route is over at period t.
+func (r *RouteRecord) Retired(t uint64) bool { return r.Retire != 0 && t >= r.Retire }

@@ -1,0 +1,77 @@
+package convo
+
+import (
+	"time"
+
+	"github.com/tacet-chat/tacet/client/internal/contact"
+	"github.com/tacet-chat/tacet/internal/content"
+	"github.com/tacet-chat/tacet/internal/wire"
+)
+
+// Ack is a sealed ack on its way: sent once, not kept. If it is lost the other
+// end sends its message again, and that is answered again.
+type Ack struct {
+	Contact int64
+	Message wire.MessageID
+	Payload []byte // one pair message
+	IDs     []wire.MessageID
+}
+
+// Acks seals what is owed to a contact. It returns nil when nothing is. Nobody
+// who was not accepted gets more than the neutral answer to their hello.
+func (e *Engine) Acks(tx Tx, now time.Time, id int64) (*Ack, error) {
+	r, err := tx.Contact(id)
+	if err != nil {
+		return nil, err
+	}
+	if !r.MayReceive() && r.State != contact.Request {
+		return nil, nil
+	}
+	ids, err := tx.Owed(id, MaxAcks)
+	if err != nil || len(ids) == 0 {
+		return nil, err
+	}
+	c := &content.Content{Sent: uint64(now.Unix())}
+	if c.Acks, err = e.acks(tx, id, ids); err != nil {
+		return nil, err
+	}
+	body, err := c.Append(nil)
+	if err != nil {
+		return nil, err
+	}
+	a := &Ack{Contact: id, IDs: ids}
+	if a.Message, err = e.id(); err != nil {
+		return nil, err
+	}
+	block, err := e.block(r, a.Message, 0, 1, body)
+	if err != nil {
+		return nil, err
+	}
+	if a.Payload, err = e.seal(tx, id, block); err != nil {
+		return nil, err
+	}
+	return a, tx.Settle(id, ids, false)
+}
+
+func (e *Engine) acks(tx Tx, id int64, ids []wire.MessageID) (*content.Acks, error) {
+	s, err := primary(tx, id)
+	if err != nil {
+		return nil, err
+	}
+	return &content.Acks{IDs: ids, Highest: s.Received}, nil
+}
+
+// ride lets owed acks go along with something that is kept until it is acked.
+func (e *Engine) ride(tx Tx, id int64, c *content.Content) error {
+	ids, err := tx.Owed(id, AcksRiding)
+	if err != nil || len(ids) == 0 {
+		return err
+	}
+	if c.Acks, err = e.acks(tx, id, ids); err != nil {
+		return err
+	}
+	return tx.Settle(id, ids, false)
+}
+
+// Lost owes the acks again: their put failed.
+func (e *Engine) Lost(tx Tx, a *Ack) error { return tx.Settle(a.Contact, a.IDs, true) }

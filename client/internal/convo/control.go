@@ -1,0 +1,258 @@
+package convo
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/tacet-chat/tacet/client/internal/contact"
+	"github.com/tacet-chat/tacet/internal/addr"
+	"github.com/tacet-chat/tacet/internal/content"
+	"github.com/tacet-chat/tacet/internal/manifest"
+	"github.com/tacet-chat/tacet/internal/pqxdh"
+)
+
+// RenewDays is after how many days an owner offers a new route.
+const RenewDays = 7
+
+// Answer is what a person says to a request.
+type Answer byte
+
+// Answers to a request.
+const (
+	Accept  Answer = 1
+	Decline Answer = 2
+	Block   Answer = 3
+)
+
+// Answer acts on a request, and Block on any contact.
+func (e *Engine) Answer(tx Tx, now time.Time, id int64, a Answer) (*Change, error) {
+	r, err := tx.Contact(id)
+	if err != nil {
+		return nil, err
+	}
+	ch := &Change{Routes: true}
+	switch {
+	case a == Accept && r.State == contact.Request:
+		r.State = contact.Accepted
+		return ch, e.accept(tx, now, r, ch)
+	case a == Decline && r.State == contact.Request:
+		r.State = contact.Declined
+	case a == Block:
+		r.State = contact.Blocked
+	default:
+		return nil, contact.ErrState
+	}
+	if err := tx.PutContact(r); err != nil {
+		return nil, err
+	}
+	return ch, e.drop(tx, r.ID, ch)
+}
+
+// drop destroys what leads to and from a contact: the private halves of our
+// routes included, so that nothing of theirs can reach us again.
+func (e *Engine) drop(tx Tx, id int64, ch *Change) error {
+	rows, err := tx.RowsOf(id)
+	if err != nil {
+		return err
+	}
+	for _, row := range rows {
+		if err := tx.DeleteRow(row.ID); err != nil {
+			return err
+		}
+		ch.Removed = append(ch.Removed, row.ID)
+		if row.Event == 0 {
+			continue
+		}
+		ev, err := tx.Event(row.Event)
+		if err != nil {
+			return err
+		}
+		if ev.State < OnDevice {
+			ev.State = Expired
+			if err := tx.PutEvent(ev); err != nil {
+				return err
+			}
+		}
+	}
+	return contact.Forget(tx, id)
+}
+
+// accept tells a contact that they are accepted and how to reach us. It rides
+// with the answer to their hello.
+func (e *Engine) accept(tx Tx, now time.Time, r *contact.Record, ch *Change) error {
+	if err := tx.PutContact(r); err != nil {
+		return err
+	}
+	return e.offer(tx, now, r, true, ch)
+}
+
+// offer gives a contact a new route to us, fresh prekeys to start again with,
+// and our name.
+func (e *Engine) offer(tx Tx, now time.Time, r *contact.Record, accept bool, ch *Change) error {
+	route, o, err := contact.NewRoute(e.Rand, now, e.Home.Realm, e.Home.Live)
+	if err != nil {
+		return err
+	}
+	route.Contact = r.ID
+	if err := tx.PutRoute(route); err != nil {
+		return err
+	}
+	ctl := &content.Control{Accept: accept, Name: e.Name, Route: contact.AppendOffer(nil, o, e.Home.Realm)}
+	if err := e.prekeys(r, ctl); err != nil {
+		return err
+	}
+	if err := tx.PutContact(r); err != nil {
+		return err
+	}
+	c := &content.Content{Sent: uint64(now.Unix()), Control: ctl}
+	if err := e.ride(tx, r.ID, c); err != nil {
+		return err
+	}
+	ch.Routes = true
+	_, err = e.write(tx, now, r, c, Row{NewWay: route.ID}, ch)
+	return err
+}
+
+// prekeys adds prekeys of ours for this contact alone, with which they, or we
+// with theirs, can start a session again.
+func (e *Engine) prekeys(r *contact.Record, ctl *content.Control) error {
+	private, public, err := pqxdh.NewPrekeys(e.Rand, e.Self.Sign, false)
+	if err != nil {
+		return err
+	}
+	defer private.Wipe()
+	g := contact.Given{Private: private.Append(nil), Public: public.Append(nil)}
+	r.Give(g)
+	ctl.Prekeys = g.Public
+	return nil
+}
+
+// control acts on what a contact's client said.
+func (e *Engine) control(tx Tx, now time.Time, r *contact.Record, c *content.Control, ch *Change) error {
+	if len(c.Prekeys) > 0 {
+		if p, err := pqxdh.ParsePrekeys(c.Prekeys); err == nil && e.signedBy(r, p) {
+			r.Prekeys = c.Prekeys
+		}
+	}
+	if c.Name != "" {
+		r.Claimed = contact.CleanName(c.Name)
+	}
+	if len(c.Route) > 0 {
+		o, realm, err := contact.ParseOffer(c.Route)
+		if err != nil {
+			return e.notice(tx, now, r.ID, "they offered an address that is not valid; messages go to the old one", ch)
+		}
+		if err := e.newRoute(tx, now, r, &o, realm); err != nil {
+			return err
+		}
+	}
+	accepted := c.Accept && r.State == contact.Pending
+	if accepted {
+		r.State = contact.Accepted
+	}
+	if err := tx.PutContact(r); err != nil {
+		return err
+	}
+	if accepted {
+		if err := e.notice(tx, now, r.ID, "accepted your request", ch); err != nil {
+			return err
+		}
+		return e.greet(tx, now, r, ch)
+	}
+	return nil
+}
+
+// greet answers an acceptance with prekeys of ours.
+func (e *Engine) greet(tx Tx, now time.Time, r *contact.Record, ch *Change) error {
+	ctl := &content.Control{}
+	if err := e.prekeys(r, ctl); err != nil {
+		return err
+	}
+	if err := tx.PutContact(r); err != nil {
+		return err
+	}
+	_, err := e.write(tx, now, r, &content.Content{Sent: uint64(now.Unix()), Control: ctl}, Row{}, ch)
+	return err
+}
+
+func (e *Engine) signedBy(r *contact.Record, p *pqxdh.Prekeys) bool {
+	m, err := manifest.Parse(r.Manifest)
+	if err != nil || r.Device >= len(m.Devices) {
+		return false
+	}
+	return p.Verify(m.Devices[r.Device].Sign) == nil
+}
+
+// newRoute takes a route to the contact's device. The old ones are served by
+// their owner for two more periods, so what was sealed for them still arrives;
+// new seals use the newest.
+func (e *Engine) newRoute(tx Tx, now time.Time, r *contact.Record, o *addr.Offer, realm contact.Realm) error {
+	old, err := tx.RoutesOf(r.ID)
+	if err != nil {
+		return err
+	}
+	fresh := contact.TheirRoute(now, r.ID, o, realm)
+	for _, route := range old {
+		switch {
+		case route.Mine || route.Retire != 0:
+		case route.Birth > fresh.Birth: // an older offer came late
+			fresh.Retire = addr.PeriodAt(now.Unix(), fresh.Period) + 2
+		default:
+			route.Retire = addr.PeriodAt(now.Unix(), route.Period) + 2
+			if err := tx.PutRoute(route); err != nil {
+				return err
+			}
+		}
+	}
+	if fresh.Retire == 0 {
+		r.Realm = realm
+	}
+	return tx.PutRoute(fresh)
+}
+
+// routeAcked retires our older routes once the other end has the new one: they
+// are served for two more periods.
+func (e *Engine) routeAcked(tx Tx, now time.Time, row *Row) error {
+	if row.NewWay == 0 {
+		return nil
+	}
+	fresh, err := tx.Route(row.NewWay)
+	if errors.Is(err, contact.ErrUnknown) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	fresh.Acked = true
+	if err := tx.PutRoute(fresh); err != nil {
+		return err
+	}
+	all, err := tx.RoutesOf(row.Contact)
+	if err != nil {
+		return err
+	}
+	for _, old := range all {
+		if old.Mine && old.ID < fresh.ID && old.Retire == 0 {
+			old.Retire = addr.PeriodAt(now.Unix(), old.Period) + 2
+			if err := tx.PutRoute(old); err != nil {
+				return fmt.Errorf("retiring route: %w", err)
+			}
+		}
+	}
+	return nil
+}
+
+// Fail gives up on a hello of ours whose invite is gone: another device used
+// it, or it was revoked or ran out.
+func (e *Engine) Fail(tx Tx, now time.Time, r *contact.Record) (*Change, error) {
+	ch := &Change{Routes: true}
+	r.State = contact.Failed
+	if err := tx.PutContact(r); err != nil {
+		return nil, err
+	}
+	if err := e.drop(tx, r.ID, ch); err != nil {
+		return nil, err
+	}
+	return ch, e.notice(tx, now, r.ID, "the invite was used by another device, revoked or has expired; ask for a new link", ch)
+}

@@ -1,0 +1,63 @@
+package convo
+
+import (
+	"errors"
+	"time"
+
+	"github.com/tacet-chat/tacet/client/internal/contact"
+	"github.com/tacet-chat/tacet/internal/session"
+)
+
+// Met takes a whole hello that came by the contact route of an invite of ours.
+// A stranger's hello is answered neutrally, later, and is never echoed.
+//
+// spec: hello.md#answers
+func (e *Engine) Met(tx Tx, now time.Time, route *contact.RouteRecord, whole []byte) (*Change, error) {
+	ch := &Change{}
+	inv, err := tx.Invite(route.Invite)
+	if errors.Is(err, contact.ErrInvite) {
+		return ch, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	in, err := contact.Receive(tx, e.Rand, now, e.Self, inv, whole)
+	if errors.Is(err, contact.ErrHello) {
+		return ch, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	r := in.Contact
+	if in.Duplicate {
+		_, ch, err = e.again(tx, r.ID, in.Message, ch)
+		ch.Heard = 0 // anybody may repeat a hello's cells: it proves nobody's presence
+		return ch, err
+	}
+	ch.Routes, ch.Invites = true, inv.Gone
+	s, err := tx.SessionsOf(r.ID)
+	if err != nil {
+		return nil, err
+	}
+	rec := s[len(s)-1]
+	rec.Received++
+	if err := tx.PutSession(rec); err != nil {
+		return nil, err
+	}
+	if err := tx.PutOpened(r.ID, session.InnerHash(whole), in.Message, now.Unix()/daySeconds, true); err != nil {
+		return nil, err
+	}
+	ch.owes(r.ID)
+	if r.State == contact.Request {
+		if err := e.notice(tx, now, r.ID, "wants to talk with you", ch); err != nil {
+			return nil, err
+		}
+	}
+	if _, _, err := e.take(tx, now, r, rec, in.Block, ch); err != nil {
+		return nil, err
+	}
+	if r.State == contact.Accepted {
+		return ch, e.accept(tx, now, r, ch)
+	}
+	return ch, nil
+}

@@ -1,0 +1,169 @@
+package convo
+
+import (
+	"errors"
+	"time"
+
+	"github.com/tacet-chat/tacet/client/internal/contact"
+	"github.com/tacet-chat/tacet/internal/addr"
+)
+
+// Maintain does what time asks for: renews routes, drops retired ones, seals
+// old rows again, ends invites, forgets what need not be known any longer. It
+// may be called as often as one likes.
+func (e *Engine) Maintain(tx Tx, now time.Time) (*Change, error) {
+	ch := &Change{}
+	people, err := tx.Contacts()
+	if err != nil {
+		return nil, err
+	}
+	for _, r := range people {
+		if err := e.maintainContact(tx, now, r, ch); err != nil {
+			return nil, err
+		}
+	}
+	if err := e.endInvites(tx, now, ch); err != nil {
+		return nil, err
+	}
+	day := now.Unix() / daySeconds
+	return ch, errors.Join(tx.ForgetOpened(day-SeenDays), tx.ForgetParts(now.Unix()-ResealDays*daySeconds))
+}
+
+func (e *Engine) maintainContact(tx Tx, now time.Time, r *contact.Record, ch *Change) error {
+	routes, err := tx.RoutesOf(r.ID)
+	if err != nil {
+		return err
+	}
+	var newest int64
+	for _, route := range routes {
+		if route.Retired(addr.PeriodAt(now.Unix(), route.Period)) {
+			if err := tx.DeleteRoute(route.ID); err != nil {
+				return err
+			}
+			ch.Routes = ch.Routes || route.Mine
+			continue
+		}
+		if route.Mine {
+			newest = max(newest, route.Born)
+		}
+	}
+	if r.State != contact.Accepted || r.Stop {
+		return nil
+	}
+	if now.Unix()-newest >= RenewDays*daySeconds {
+		if err := e.offer(tx, now, r, false, ch); err != nil {
+			return err
+		}
+	}
+	if err := e.resealOld(tx, now, r.ID, ch); err != nil {
+		return err
+	}
+	return dropSessions(tx, r.ID)
+}
+
+// resealOld seals again what nobody acked for ResealDays: by then its keys may
+// have been skipped and forgotten at the other end.
+func (e *Engine) resealOld(tx Tx, now time.Time, id int64, ch *Change) error {
+	rows, err := tx.RowsOf(id)
+	if err != nil {
+		return err
+	}
+	for _, row := range rows {
+		if row.Hello || !row.Sealed || now.Unix()-row.Made < ResealDays*daySeconds {
+			continue
+		}
+		if err := e.sealRow(tx, now, row, ch); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// dropSessions keeps the primary session and the newest of the others.
+func dropSessions(tx Tx, id int64) error {
+	all, err := tx.SessionsOf(id)
+	if err != nil {
+		return err
+	}
+	for len(all) > sessionsKept {
+		oldest := -1
+		for i, s := range all {
+			if !s.Primary && (oldest < 0 || s.ID < all[oldest].ID) {
+				oldest = i
+			}
+		}
+		if oldest < 0 {
+			return nil
+		}
+		if err := tx.DeleteSession(all[oldest].ID); err != nil {
+			return err
+		}
+		all = append(all[:oldest], all[oldest+1:]...)
+	}
+	return nil
+}
+
+func (e *Engine) endInvites(tx Tx, now time.Time, ch *Change) error {
+	invites, err := tx.Invites()
+	if err != nil {
+		return err
+	}
+	for _, inv := range invites {
+		if now.Unix() < inv.Expires {
+			continue
+		}
+		if inv.Gone && !inv.Delete {
+			// Kept for a while so that lists can say what became of it.
+			if now.Unix()-inv.Expires > 30*daySeconds {
+				if err := tx.DeleteInvite(inv.ID); err != nil {
+					return err
+				}
+			}
+			continue
+		}
+		if err := inv.Destroy(tx, false); err != nil {
+			return err
+		}
+		ch.Routes, ch.Invites = true, true
+	}
+	return nil
+}
+
+// Forget moves the secrets of every route on by at most steps periods, and
+// never past two periods before the present one: what was received is older by
+// then. steps counts live periods that this process has seen go by on a
+// monotonic clock; no wall clock can make secrets disappear.
+//
+// spec: route.md#forgetting
+func (e *Engine) Forget(tx Tx, now time.Time, steps uint64) error {
+	people, err := tx.Contacts()
+	if err != nil {
+		return err
+	}
+	ids := []int64{0}
+	for _, r := range people {
+		ids = append(ids, r.ID)
+	}
+	for _, id := range ids {
+		routes, err := tx.RoutesOf(id)
+		if err != nil {
+			return err
+		}
+		for _, route := range routes {
+			c, _, err := route.Keys()
+			if err != nil {
+				return err
+			}
+			t := addr.PeriodAt(now.Unix(), route.Period)
+			if to := min(c.Base()+steps, t-min(t, 2)); to > c.Base() {
+				c.Forget(to)
+				route.Chain = c.Append(nil)
+				if err := tx.PutRoute(route); err != nil {
+					return err
+				}
+			}
+			c.Wipe()
+		}
+	}
+	return nil
+}

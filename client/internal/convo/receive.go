@@ -1,0 +1,242 @@
+package convo
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/tacet-chat/tacet/client/internal/contact"
+	"github.com/tacet-chat/tacet/internal/content"
+	"github.com/tacet-chat/tacet/internal/manifest"
+	"github.com/tacet-chat/tacet/internal/pad"
+	"github.com/tacet-chat/tacet/internal/session"
+	"github.com/tacet-chat/tacet/internal/wire"
+)
+
+// Outcome says what a cell turned out to be, for its receipt echo.
+type Outcome byte
+
+// Outcomes.
+const (
+	Rejected Outcome = 1 // did not open, or its sender is not accepted
+	Nothing  Outcome = 2 // opened, but shows nothing: a duplicate, an ack, a drop
+	Shown    Outcome = 3 // opened, with something new
+)
+
+// daySeconds is a day; times in the vault that outlive a message are days.
+const daySeconds = 86400
+
+// Pair takes one pair message that came by a route of ours.
+//
+// spec: session.md#receiving
+func (e *Engine) Pair(tx Tx, now time.Time, route *contact.RouteRecord, m wire.MessageID, payload []byte) (Outcome, *Change, error) {
+	ch := &Change{}
+	r, err := tx.Contact(route.Contact)
+	if errors.Is(err, contact.ErrUnknown) {
+		return Rejected, ch, nil
+	}
+	if err != nil {
+		return 0, nil, err
+	}
+	if !r.MayReceive() {
+		return Rejected, ch, nil
+	}
+	hash := session.InnerHash(payload)
+	if _, ok, err := tx.Opened(hash); err != nil {
+		return 0, nil, err
+	} else if ok {
+		return e.again(tx, r.ID, m, ch)
+	}
+	s, block, err := e.open(tx, now, r.ID, payload)
+	if err != nil {
+		return 0, nil, err
+	}
+	if s == nil {
+		return Rejected, ch, e.unopened(tx, now, r, hash, ch)
+	}
+	ch.Heard = r.ID
+	if known, err := tx.Known(r.ID, m); err != nil {
+		return 0, nil, err
+	} else if known {
+		if err := errors.Join(tx.PutSession(s), tx.PutOpened(r.ID, hash, m, now.Unix()/daySeconds, true)); err != nil {
+			return 0, nil, err
+		}
+		ch.owes(r.ID)
+		return Nothing, ch, nil
+	}
+	s.Received++
+	if err := tx.PutSession(s); err != nil {
+		return 0, nil, err
+	}
+	if err := e.answered(tx, r); err != nil {
+		return 0, nil, err
+	}
+	shown, owes, err := e.take(tx, now, r, s, block, ch)
+	if err != nil {
+		return 0, nil, err
+	}
+	if err := tx.PutOpened(r.ID, hash, m, now.Unix()/daySeconds, owes); err != nil {
+		return 0, nil, err
+	}
+	if owes {
+		ch.owes(r.ID)
+	}
+	if shown {
+		return Shown, ch, nil
+	}
+	return Nothing, ch, nil
+}
+
+// again answers a duplicate once more: its ack was lost.
+func (e *Engine) again(tx Tx, id int64, m wire.MessageID, ch *Change) (Outcome, *Change, error) {
+	if err := tx.Settle(id, []wire.MessageID{m}, true); err != nil {
+		return 0, nil, err
+	}
+	ch.Heard = id
+	ch.owes(id)
+	return Nothing, ch, nil
+}
+
+// open tries the contact's sessions, the primary one first. It returns the
+// session with its next state, not yet stored, or nil when none opens it.
+func (e *Engine) open(tx Tx, now time.Time, id int64, payload []byte) (*contact.SessionRecord, []byte, error) {
+	all, err := tx.SessionsOf(id)
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, first := range []bool{true, false} {
+		for _, rec := range all {
+			if rec.Primary != first {
+				continue
+			}
+			s, err := session.Parse(rec.State)
+			if err != nil {
+				return nil, nil, fmt.Errorf("opening session: %w", err)
+			}
+			block, err := s.Open(e.Rand, now, payload)
+			if err == nil {
+				rec.State = s.Append(nil)
+			}
+			s.Wipe()
+			if err == nil {
+				return rec, block, nil
+			}
+		}
+	}
+	return nil, nil, nil
+}
+
+// take reads a block and does what it says. A block that this version cannot
+// read is acked and shown as such: sending it again would not help.
+func (e *Engine) take(tx Tx, now time.Time, r *contact.Record, s *contact.SessionRecord, raw []byte, ch *Change) (shown, owes bool, err error) {
+	b, err := pad.Parse(raw)
+	if err != nil {
+		return true, true, e.notice(tx, now, r.ID, "a message came that this version cannot read", ch)
+	}
+	if err := e.refs(tx, now, r, &b, ch); err != nil {
+		return false, false, err
+	}
+	body := b.Content
+	if b.Parts > 1 {
+		body, err = tx.PutPart(r.ID, b.Logical, b.Part, b.Parts, b.Content, now.Unix())
+		if err != nil {
+			return false, false, err
+		}
+		if body == nil {
+			return true, true, nil // a part of more: the device has it
+		}
+	}
+	c, err := content.Parse(body)
+	if err != nil {
+		return true, true, e.notice(tx, now, r.ID, "a message came that this version cannot read", ch)
+	}
+	if c.Unknown && c.Text == nil && c.Acks == nil && c.Control == nil {
+		return true, true, e.notice(tx, now, r.ID, "a message came of a kind that this version does not know", ch)
+	}
+	if c.Acks != nil {
+		if err := e.takeAcks(tx, now, r, s, c.Acks, ch); err != nil {
+			return false, false, err
+		}
+	}
+	if c.Control != nil {
+		owes = true
+		if err := e.control(tx, now, r, c.Control, ch); err != nil {
+			return false, false, err
+		}
+	}
+	if c.Text != nil {
+		ev := &Event{Contact: r.ID, Kind: Text, Message: b.Logical, Text: c.Text.Body, Sent: int64(c.Sent), At: now.Unix()}
+		if err := tx.PutEvent(ev); err != nil {
+			return false, false, err
+		}
+		ch.Events = append(ch.Events, ev)
+		shown, owes = true, true
+	}
+	return shown, owes, nil
+}
+
+// takeAcks removes what was acked. A device that says it has seen more of us
+// than we remember sending proves that our disk went back in time.
+//
+// spec: vault.md#rollback
+func (e *Engine) takeAcks(tx Tx, now time.Time, r *contact.Record, s *contact.SessionRecord, a *content.Acks, ch *Change) error {
+	if err := e.acked(tx, now, r.ID, a.IDs, ch); err != nil {
+		return err
+	}
+	if a.Highest > s.Sent {
+		return e.rekey(tx, now, r, "this device's storage went back in time; a new session was started", ch)
+	}
+	return nil
+}
+
+// refs compares the manifests that a block names with those that are known. A
+// lower sequence or another hash at the same one is shown and stops sending.
+//
+// spec: manifest.md#checks
+func (e *Engine) refs(tx Tx, now time.Time, r *contact.Record, b *pad.Block, ch *Change) error {
+	m, err := manifest.Parse(r.Manifest)
+	if err != nil {
+		return fmt.Errorf("reading stored manifest: %w", err)
+	}
+	if r.Stop {
+		return nil
+	}
+	if err := manifest.CheckRef(m.Ref(), b.Ours); err == nil || errors.Is(err, manifest.ErrNewer) {
+		return nil
+	}
+	r.Stop, r.Warning = true, "their list of devices went back or has two versions: somebody may be using an old copy of their keys"
+	if err := tx.PutContact(r); err != nil {
+		return err
+	}
+	return e.notice(tx, now, r.ID, r.Warning, ch)
+}
+
+// notice adds a line that the client itself says.
+func (e *Engine) notice(tx Tx, now time.Time, id int64, text string, ch *Change) error {
+	ev := &Event{Contact: id, Kind: Notice, Text: text, Sent: now.Unix(), At: now.Unix()}
+	ch.Events = append(ch.Events, ev)
+	return tx.PutEvent(ev)
+}
+
+// answered closes the contact route of a used-up invite once its user proves
+// to have our answer: until then their hello may have to be answered again.
+func (e *Engine) answered(tx Tx, r *contact.Record) error {
+	if r.Invite == 0 {
+		return nil
+	}
+	inv, err := tx.Invite(r.Invite)
+	r.Invite = 0
+	if err := tx.PutContact(r); err != nil {
+		return err
+	}
+	if errors.Is(err, contact.ErrInvite) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if !inv.Gone || inv.Uses > 1 {
+		return nil
+	}
+	return inv.Destroy(tx, false)
+}

@@ -1,0 +1,236 @@
+package convo
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"time"
+
+	"github.com/tacet-chat/tacet/client/internal/contact"
+	"github.com/tacet-chat/tacet/internal/content"
+	"github.com/tacet-chat/tacet/internal/key"
+	"github.com/tacet-chat/tacet/internal/manifest"
+	"github.com/tacet-chat/tacet/internal/pqxdh"
+	"github.com/tacet-chat/tacet/internal/sealed"
+	"github.com/tacet-chat/tacet/internal/session"
+	"github.com/tacet-chat/tacet/internal/wire"
+)
+
+const (
+	// labelGiven hashes prekeys that were given inside a session: it stands
+	// where the bundle's hash stands in a first handshake.
+	labelGiven = "tacet/v1/rekey/prekeys"
+
+	rekeyEvery   = time.Hour        // at most one new session of ours per contact
+	brokenAfter  = 10 * time.Second // the same unreadable message again, this much later
+	sessionsKept = 3
+)
+
+// unopened notes a message that came by the right route and opens in no
+// session. A single one may have overtaken a hello; the same again later means
+// that the two ends do not have the same session any more.
+func (e *Engine) unopened(tx Tx, now time.Time, r *contact.Record, hash [16]byte, ch *Change) error {
+	ch.Heard = r.ID // the route seal opened: it is them
+	if r.State != contact.Accepted {
+		return nil
+	}
+	if r.Broken == nil {
+		r.Broken, r.BrokenAt = hash[:], now.Unix()
+		return tx.PutContact(r)
+	}
+	if bytes.Equal(r.Broken, hash[:]) && now.Sub(time.Unix(r.BrokenAt, 0)) < brokenAfter {
+		return nil
+	}
+	return e.rekey(tx, now, r, "the session with them did not fit any more; a new one was started", ch)
+}
+
+// rekey starts a new session with a contact by the prekeys they gave inside the
+// old one, and seals what waits for them again under it. The hello goes by
+// their ordinary route, whose seal already hides it.
+//
+// spec: hello.md#starting-again
+func (e *Engine) rekey(tx Tx, now time.Time, r *contact.Record, why string, ch *Change) error {
+	if now.Sub(time.Unix(r.Rekeyed, 0)) < rekeyEvery {
+		return nil
+	}
+	r.Broken, r.Rekeyed = nil, now.Unix()
+	if len(r.Prekeys) == 0 {
+		r.Warning = "the session with them is broken and they gave no keys to start again; exchange a new invite"
+		return errors.Join(tx.PutContact(r), e.notice(tx, now, r.ID, r.Warning, ch))
+	}
+	prekeys, err := pqxdh.ParsePrekeys(r.Prekeys)
+	if err != nil {
+		return err
+	}
+	theirs, err := manifest.Parse(r.Manifest)
+	if err != nil {
+		return err
+	}
+	route, offer, err := contact.NewRoute(e.Rand, now, e.Home.Realm, e.Home.Live)
+	if err != nil {
+		return err
+	}
+	route.Contact = r.ID
+	first, _, err := e.First(&content.Content{Sent: uint64(now.Unix()), Drop: &content.Drop{Back: true}}, theirs)
+	if err != nil {
+		return err
+	}
+	peer := session.Peer{Manifest: theirs, Device: r.Device, Prekeys: prekeys, Bundle: key.Hash(labelGiven, r.Prekeys)}
+	self := session.Self{Manifest: e.Self.Manifest, DH: e.Self.DH}
+	s, hello, err := session.Start(e.Rand, self, peer, contact.AppendOffer(nil, offer, e.Home.Realm), e.Name, first)
+	if err != nil {
+		return err
+	}
+	defer s.Wipe()
+	whole, id, err := wholeHello(hello)
+	if err != nil {
+		return err
+	}
+	r.Hello = id
+	if err := errors.Join(tx.PutContact(r), tx.PutRoute(route), contact.MakePrimary(tx, r.ID, s, now, true)); err != nil {
+		return err
+	}
+	row := &Row{Contact: r.ID, Message: id, Sealed: true, Hello: true, State: Queued, Born: now.Unix(), Made: now.Unix(), Payload: whole, NewWay: route.ID}
+	if err := tx.PutRow(row); err != nil {
+		return err
+	}
+	ch.Added, ch.Routes = append(ch.Added, row), true
+	if err := e.resealAll(tx, now, r.ID, ch); err != nil {
+		return err
+	}
+	return e.notice(tx, now, r.ID, why, ch)
+}
+
+// wholeHello pads a hello for a pair route to the size of every hello: length 2
+// ‖ plaintext ‖ zeros. The route seal hides it; there is no second seal.
+func wholeHello(h *session.Hello) ([]byte, wire.MessageID, error) {
+	whole := make([]byte, 2, wire.HelloSize)
+	whole, err := h.Append(whole)
+	if err != nil {
+		return nil, wire.MessageID{}, err
+	}
+	if len(whole) > wire.HelloSize {
+		return nil, wire.MessageID{}, ErrLong
+	}
+	binary.BigEndian.PutUint16(whole, uint16(len(whole)-2))
+	whole = append(whole, make([]byte, wire.HelloSize-len(whole))...)
+	id, _, err := sealed.Fragments(wire.KindHello, whole)
+	return whole, id, err
+}
+
+func parseWholeHello(whole []byte) (*session.Hello, error) {
+	if len(whole) != wire.HelloSize {
+		return nil, contact.ErrHello
+	}
+	n := int(binary.BigEndian.Uint16(whole))
+	if 2+n > len(whole) {
+		return nil, contact.ErrHello
+	}
+	for _, z := range whole[2+n:] {
+		if z != 0 {
+			return nil, contact.ErrHello
+		}
+	}
+	return session.ParseHello(whole[2 : 2+n])
+}
+
+// Again takes a hello that came by a route of a contact we know: they start
+// the session again.
+func (e *Engine) Again(tx Tx, now time.Time, route *contact.RouteRecord, whole []byte) (Outcome, *Change, error) {
+	ch := &Change{}
+	r, err := tx.Contact(route.Contact)
+	if errors.Is(err, contact.ErrUnknown) {
+		return Rejected, ch, nil
+	}
+	if err != nil {
+		return 0, nil, err
+	}
+	id, _, err := sealed.Fragments(wire.KindHello, whole)
+	if err != nil || r.State != contact.Accepted {
+		return Rejected, ch, nil
+	}
+	hash := session.InnerHash(whole)
+	if m, ok, err := tx.Opened(hash); err != nil {
+		return 0, nil, err
+	} else if ok {
+		return e.again(tx, r.ID, m, ch)
+	}
+	hello, err := parseWholeHello(whole)
+	if err != nil || hello.Manifest.Root != r.Root {
+		return Rejected, ch, nil
+	}
+	s := e.acceptGiven(now, r, hello)
+	if s == nil {
+		return Rejected, ch, nil
+	}
+	defer s.Wipe()
+	offer, realm, err := contact.ParseOffer(hello.Route)
+	if err != nil {
+		return Rejected, ch, nil
+	}
+	if err := r.NewManifest(hello.Manifest, now); err != nil {
+		return Nothing, ch, errors.Join(tx.PutContact(r), e.notice(tx, now, r.ID, r.Warning, ch))
+	}
+	// Both may start again at once: the smaller root's session is written in.
+	theirs := true
+	if _, err := tx.RowOf(r.ID, r.Hello); err == nil {
+		theirs = r.Root.Less(e.Self.Manifest.Root)
+	} else if err != ErrGone {
+		return 0, nil, err
+	}
+	r.Device, r.Broken, ch.Heard = int(hello.Device), nil, r.ID
+	if err := errors.Join(tx.PutContact(r), contact.MakePrimary(tx, r.ID, s, now, theirs), e.newRoute(tx, now, r, &offer, realm),
+		tx.PutOpened(r.ID, hash, id, now.Unix()/daySeconds, true)); err != nil {
+		return 0, nil, err
+	}
+	if theirs {
+		if err := e.resealAll(tx, now, r.ID, ch); err != nil {
+			return 0, nil, err
+		}
+	}
+	if err := e.offer(tx, now, r, false, ch); err != nil {
+		return 0, nil, err
+	}
+	ch.owes(r.ID)
+	return Shown, ch, e.notice(tx, now, r.ID, "they started a new session; an older copy of their device may have been restored", ch)
+}
+
+// acceptGiven tries the sets of prekeys that the contact may hold, newest first.
+func (e *Engine) acceptGiven(now time.Time, r *contact.Record, hello *session.Hello) *session.Session {
+	for i := len(r.Given) - 1; i >= 0; i-- {
+		g := r.Given[i]
+		private, err := pqxdh.ParsePrivate(g.Private)
+		if err != nil {
+			continue
+		}
+		public, err := pqxdh.ParsePrekeys(g.Public)
+		if err == nil {
+			var s *session.Session
+			s, _, err = session.Accept(e.Rand, now, session.Self{Manifest: e.Self.Manifest, DH: e.Self.DH}, private, public, key.Hash(labelGiven, g.Public), hello)
+			if err == nil {
+				private.Wipe()
+				return s
+			}
+		}
+		private.Wipe()
+	}
+	return nil
+}
+
+// resealAll seals every waiting message of a contact again under the present
+// primary session, with the same ids. Hellos stay as they are.
+func (e *Engine) resealAll(tx Tx, now time.Time, id int64, ch *Change) error {
+	rows, err := tx.RowsOf(id)
+	if err != nil {
+		return err
+	}
+	for _, row := range rows {
+		if row.Hello || !row.Sealed {
+			continue
+		}
+		if err := e.sealRow(tx, now, row, ch); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,166 @@
+// Package convo is the conversations: it turns what people say into sealed
+// bytes and sealed bytes back into what people said. Cryptographic state, the
+// event that is shown and the bytes that leave are changed in one transaction,
+// which the caller opens and the vault provides.
+//
+// It belongs to the sealing half of the client: it sees plaintext and never the
+// network. It keeps no clock and no state of its own outside the transaction.
+//
+// Spec: docs/spec/cell.md, docs/spec/session.md, docs/spec/content.md.
+package convo
+
+import (
+	"errors"
+
+	"github.com/tacet-chat/tacet/client/internal/contact"
+	"github.com/tacet-chat/tacet/internal/wire"
+)
+
+// Bounds.
+const (
+	MaxSealed  = 256 // unacked messages of one contact that are sealed at a time
+	MaxAcks    = 64  // message ids in one ack
+	AcksRiding = 8   // message ids that ride on something else
+	SeenDays   = 90  // how long an opened message is known again
+	ResealDays = 28  // after which an unacked message is sealed again
+)
+
+// Errors that faces branch on.
+var (
+	// ErrStopped: the contact's devices are in doubt; nothing is sent until a person decides.
+	ErrStopped = errors.New("sending to this contact is stopped")
+	// ErrNotYet: the contact has not been accepted by us.
+	ErrNotYet = errors.New("accept the request before you answer")
+	// ErrBlocked: the contact is blocked, declined or failed.
+	ErrBlocked = errors.New("nothing can be sent to this contact")
+	// ErrGone: the row is not there any more: acked, unsent or expired.
+	ErrGone = errors.New("message is not waiting any more")
+	// ErrSent: too late to take it back.
+	ErrSent = errors.New("message has left this device")
+	// ErrEmpty: nothing to send.
+	ErrEmpty = errors.New("message is empty")
+	// ErrLong: longer than 64 blocks.
+	ErrLong = errors.New("message is too long")
+)
+
+// EventKind says what an event shows.
+type EventKind byte
+
+// Kinds of events.
+const (
+	Text   EventKind = 1
+	Notice EventKind = 2 // something the client tells: a request, a warning
+)
+
+// EventState says where an outgoing message is.
+type EventState byte
+
+// States of an outgoing event, in the order people see them.
+const (
+	Queued   EventState = 1 // on this device
+	Offered  EventState = 2 // a relay offered it
+	Live     EventState = 3 // and a live device has it
+	OnDevice EventState = 4 // their device acked it
+	Expired  EventState = 5 // its lifetime ended here, unacked
+	Unsent   EventState = 6 // taken back before it left
+)
+
+// String names the state as people see it.
+func (s EventState) String() string {
+	switch s {
+	case Queued:
+		return "queued"
+	case Offered:
+		return "offered"
+	case Live:
+		return "live"
+	case OnDevice:
+		return "device"
+	case Expired:
+		return "expired"
+	case Unsent:
+		return "unsent"
+	}
+	return ""
+}
+
+// Event is one line of a conversation.
+type Event struct {
+	Seq     int64          `cbor:"-"` // order of arrival on this device
+	Contact int64          `cbor:"-"`
+	Kind    EventKind      `cbor:"1,keyasint"`
+	Out     bool           `cbor:"2,keyasint"`
+	Message wire.MessageID `cbor:"3,keyasint"` // logical id
+	Text    string         `cbor:"4,keyasint"`
+	Sent    int64          `cbor:"5,keyasint"` // unix seconds, by its author
+	At      int64          `cbor:"6,keyasint"` // unix seconds, here
+	State   EventState     `cbor:"7,keyasint"` // outgoing only
+	Left    int            `cbor:"8,keyasint"` // parts that wait for an ack
+	Expires int64          `cbor:"9,keyasint"` // unix seconds; 0: never
+}
+
+// Row is one copy of one message waiting for its device's ack.
+type Row struct {
+	ID      int64          `cbor:"-"`
+	Contact int64          `cbor:"-"`
+	Message wire.MessageID `cbor:"-"`
+	Sealed  bool           `cbor:"-"`          // Payload is there
+	Hello   bool           `cbor:"1,keyasint"` // Payload is a whole hello, else one pair message
+	Route   int64          `cbor:"2,keyasint"` // where it must go; 0: the contact's newest route
+	Event   int64          `cbor:"3,keyasint"` // 0: nothing is shown for it
+	State   EventState     `cbor:"4,keyasint"`
+	Born    int64          `cbor:"5,keyasint"` // unix seconds
+	Made    int64          `cbor:"6,keyasint"` // unix seconds of the last sealing
+	Expires int64          `cbor:"7,keyasint"` // unix seconds; 0: never
+	Block   []byte         `cbor:"8,keyasint"` // the content block, to seal it again
+	Payload []byte         `cbor:"9,keyasint"`
+	NewWay  int64          `cbor:"10,keyasint"` // a route of ours that the message offers; acked with it
+}
+
+// Events keeps what is shown.
+type Events interface {
+	Event(seq int64) (*Event, error) // ErrGone
+	PutEvent(*Event) error           // inserts when Seq is zero
+}
+
+// Rows keeps the outbox.
+type Rows interface {
+	Row(id int64) (*Row, error) // ErrGone
+	RowOf(contact int64, m wire.MessageID) (*Row, error)
+	RowsOf(contact int64) ([]*Row, error)
+	PutRow(*Row) error
+	DeleteRow(id int64) error
+	// SealedRows counts the contact's rows that are sealed, and NextUnsealed
+	// finds its oldest that is not (ErrGone when there is none).
+	SealedRows(contact int64) (int, error)
+	NextUnsealed(contact int64) (*Row, error)
+}
+
+// Seen keeps the hashes of what was opened, and which of it still owes an ack.
+type Seen interface {
+	Opened(hash [16]byte) (m wire.MessageID, ok bool, err error)
+	// Known reports whether a message of the contact was opened, under
+	// whatever ciphertext: it may have been sealed again.
+	Known(contact int64, m wire.MessageID) (bool, error)
+	PutOpened(contact int64, hash [16]byte, m wire.MessageID, day int64, owes bool) error
+	Owed(contact int64, max int) ([]wire.MessageID, error)
+	Settle(contact int64, ids []wire.MessageID, owes bool) error
+	ForgetOpened(beforeDay int64) error
+}
+
+// Parts keeps the parts of long messages until all are there.
+type Parts interface {
+	// PutPart stores a part and returns all of them in order once there are
+	// parts of them, dropping them from the store.
+	PutPart(contact int64, logical wire.MessageID, part, parts byte, content []byte, now int64) (whole []byte, err error)
+	ForgetParts(before int64) error
+}
+
+// Tx is one transaction over everything a conversation changes.
+type Tx interface {
+	contact.Tx
+	Events
+	Rows
+	Seen
+	Parts
+}

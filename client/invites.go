@@ -1,0 +1,222 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/tacet-chat/tacet/client/internal/contact"
+	"github.com/tacet-chat/tacet/client/internal/convo"
+	"github.com/tacet-chat/tacet/client/internal/vault"
+	"github.com/tacet-chat/tacet/internal/content"
+	"github.com/tacet-chat/tacet/internal/invite"
+	"github.com/tacet-chat/tacet/internal/key"
+	"github.com/tacet-chat/tacet/internal/manifest"
+	"github.com/tacet-chat/tacet/internal/wire"
+)
+
+// MaxFirstText is the longest text that fits into a hello, in bytes.
+const MaxFirstText = 900
+
+// uploadWithin is how long making an invite waits for the relay.
+const uploadWithin = 8 * time.Second
+
+func capabilityHash(c [32]byte) [32]byte { return key.Hash(wire.LabelCapability, c[:]) }
+
+// NewInvite makes an invite and puts its bundle on our relay. If the relay is
+// away the invite is kept and its bundle goes as soon as a process runs: Online
+// says whether the link works yet.
+func (c *Client) NewInvite(ctx context.Context, o InviteOptions) (Invite, error) {
+	p := c.home()
+	if p.Live == 0 {
+		return Invite{}, ErrNoRelay
+	}
+	if o.Uses == 0 {
+		o.Uses = 1
+	}
+	if o.Life == 0 {
+		o.Life = contact.InviteLife
+	}
+	if o.Uses < 1 || o.Uses > contact.MaxInviteUses || o.Life < time.Minute || o.Life > 30*24*time.Hour {
+		return Invite{}, ErrState
+	}
+	var inv *contact.InviteRecord
+	err := c.update(ctx, func(tx vault.Store, now time.Time) (_ *convo.Change, err error) {
+		inv, err = contact.NewInvite(tx, c.opt.rand(), now, c.engine.Self, p.Realm, p.Live,
+			contact.InviteOptions{Uses: uint16(o.Uses), Ask: o.Ask, Life: o.Life, Label: contact.CleanName(o.Label), Name: p.Name})
+		return &convo.Change{Routes: true}, err
+	})
+	if err != nil {
+		return Invite{}, err
+	}
+	c.opt.at(BoundaryInviteCommitted)
+	up, stop := context.WithTimeout(ctx, uploadWithin)
+	defer stop()
+	if c.putBundle(up, inv) == nil {
+		inv.Sealed = nil
+	}
+	return shownInvite(inv, time.Now()), nil
+}
+
+func shownInvite(r *contact.InviteRecord, now time.Time) Invite {
+	i := Invite{ID: r.ID, Label: r.Label, Uses: int(r.Uses), Used: int(r.Used), Ask: r.Ask, Expires: time.Unix(r.Expires, 0), Online: len(r.Sealed) == 0}
+	switch {
+	case r.Open(now):
+		i.State, i.Link = "open", r.Link().String()
+	case r.Used >= r.Uses:
+		i.State = "used"
+	case now.Unix() >= r.Expires:
+		i.State = "expired"
+	default:
+		i.State = "revoked"
+	}
+	i.Online = i.Online && i.State == "open"
+	return i
+}
+
+// Invites returns our invites, oldest first.
+func (c *Client) Invites(ctx context.Context) (all []Invite, err error) {
+	err = c.vault.View(ctx, func(tx *vault.Tx) error {
+		records, err := (vault.Store{Tx: tx}).Invites()
+		all = nil
+		for _, r := range records {
+			all = append(all, shownInvite(r, time.Now()))
+		}
+		return err
+	})
+	return all, vaultError(err)
+}
+
+// RevokeInvite destroys an invite's keys at once and deletes its bundle when
+// the relay can be reached.
+func (c *Client) RevokeInvite(ctx context.Context, id int64) error {
+	err := c.update(ctx, func(tx vault.Store, _ time.Time) (*convo.Change, error) {
+		inv, err := tx.Invite(id)
+		if err != nil {
+			return nil, err
+		}
+		return &convo.Change{Routes: true, Invites: true}, inv.Destroy(tx, false)
+	})
+	if err != nil {
+		return err
+	}
+	up, stop := context.WithTimeout(ctx, uploadWithin)
+	defer stop()
+	c.blobs(up)
+	return nil
+}
+
+// lookup fetches and checks what a link leads to. Nothing is committed.
+func (c *Client) lookup(ctx context.Context, link string) (invite.Link, *invite.Bundle, error) {
+	l, err := invite.ParseLink(link)
+	if err != nil {
+		return l, nil, vaultError(err)
+	}
+	blob, pin, err := c.bundle(ctx, l)
+	if errors.Is(err, ErrNoBlob) {
+		return l, nil, ErrUsed
+	}
+	if err != nil {
+		return l, nil, networkError(err)
+	}
+	b, err := invite.Open(l, blob, time.Now())
+	if err != nil {
+		return l, nil, vaultError(err)
+	}
+	if b.Realm != pin {
+		return l, nil, ErrRelayKey
+	}
+	return l, b, nil
+}
+
+// bundle gets the blob that a link names: from our relay under its pin, from
+// any other one by the single fetch whose answer proves the key itself.
+func (c *Client) bundle(ctx context.Context, l invite.Link) (blob []byte, pin [32]byte, err error) {
+	if p := c.home(); p.Live != 0 && p.Realm.Name == l.Relay {
+		r, err := c.realms.relay(p.Realm)
+		if err != nil {
+			return nil, pin, err
+		}
+		blob, err = r.GetBlob(ctx, l.ID())
+		return blob, p.Realm.Pin, err
+	}
+	if c.opt.Network == nil {
+		return nil, pin, ErrNoRelay
+	}
+	return c.opt.Network.FetchUnpinned(ctx, l.Relay, l.ID())
+}
+
+// Preview says what a link leads to. The relay sees that its bundle is read.
+func (c *Client) Preview(ctx context.Context, link string) (Preview, error) {
+	l, b, err := c.lookup(ctx, link)
+	if err != nil {
+		return Preview{}, err
+	}
+	err = c.vault.View(ctx, func(tx *vault.Tx) error { return contact.Check(vault.Store{Tx: tx}, c.engine.Self, b) })
+	if err != nil {
+		return Preview{}, vaultError(err)
+	}
+	return Preview{
+		Link: l.String(), Name: contact.CleanName(b.Name), Relay: l.Relay, RelayKey: KeyText(b.Realm),
+		SafetyNumber: manifest.SafetyNumber(c.engine.Self.Manifest.Root, b.Root), Expires: time.Unix(int64(b.Expiry), 0),
+		OneUse: b.Uses == 1, Asks: b.Ask,
+	}, nil
+}
+
+// Accept accepts an invite: the hello is committed and goes as soon as a
+// process runs. Somebody without a relay makes the invite's relay theirs.
+func (c *Client) Accept(ctx context.Context, a AcceptOptions) (Contact, error) {
+	if len(a.Text) > MaxFirstText {
+		return Contact{}, ErrLong
+	}
+	l, b, err := c.lookup(ctx, a.Link)
+	if err != nil {
+		return Contact{}, err
+	}
+	p := c.home()
+	adopt := p.Live == 0
+	if adopt {
+		if err := p.setRelay(ctx, c.opt.Network, l.Relay, b.Realm); err != nil {
+			return Contact{}, err
+		}
+	}
+	var out *contact.Outgoing
+	err = c.update(ctx, func(tx vault.Store, now time.Time) (*convo.Change, error) {
+		if adopt {
+			if err := putProfile(tx.Tx, &p); err != nil {
+				return nil, err
+			}
+			c.engine.Home = convo.Home{Realm: p.Realm, Live: p.Live} // the engine is the transaction's
+		}
+		msg := &content.Content{Sent: uint64(now.Unix()), Drop: &content.Drop{}}
+		if a.Text != "" {
+			msg = &content.Content{Sent: uint64(now.Unix()), Text: &content.Text{Body: a.Text}}
+		}
+		first, _, err := c.engine.First(msg, b.Manifest)
+		if err != nil {
+			return nil, err
+		}
+		name := a.Name
+		if name == "" {
+			name = b.Name
+		}
+		out, err = contact.Start(tx, c.opt.rand(), now, contact.Starting{
+			Self: c.engine.Self, Link: l, Bundle: b, Realm: p.Realm, Live: p.Live, Name: name, Mine: p.Name, First: first,
+		})
+		if err != nil {
+			return nil, err
+		}
+		return c.engine.Hello(tx, now, out, a.Text)
+	})
+	if err != nil {
+		return Contact{}, err
+	}
+	c.opt.at(BoundaryHelloCommitted)
+	if adopt {
+		c.mu.Lock()
+		c.profile = p
+		c.mu.Unlock()
+		c.wake()
+	}
+	return c.contact(ctx, out.Contact.ID)
+}

@@ -1,0 +1,323 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/tacet-chat/tacet/client/internal/contact"
+	"github.com/tacet-chat/tacet/client/internal/convo"
+	"github.com/tacet-chat/tacet/client/internal/inbox"
+	"github.com/tacet-chat/tacet/client/internal/outbox"
+	"github.com/tacet-chat/tacet/client/internal/vault"
+	"github.com/tacet-chat/tacet/client/transport"
+	"github.com/tacet-chat/tacet/internal/addr"
+	"github.com/tacet-chat/tacet/internal/key"
+	"github.com/tacet-chat/tacet/internal/sealed"
+	"github.com/tacet-chat/tacet/internal/wire"
+)
+
+// keyring is where the two halves meet: it seals cells for the outbox, names
+// addresses for the inbox, and opens what arrived. It keeps the keys of the
+// periods in use, which cost a scalar multiplication each to derive.
+type keyring struct {
+	c *Client
+
+	mu      sync.Mutex // guards all below
+	offset  int64      // correction of our clock for addresses, in seconds
+	periods map[periodKey]*addr.Period
+	mine    map[wire.Address]mineAddress
+	joiners map[int64]*sealed.Joiner // by route
+}
+
+type periodKey struct {
+	route int64
+	t     uint64
+}
+
+type mineAddress struct {
+	route int64
+	t     uint64
+	seal  key.Seal
+}
+
+func newKeyring(c *Client) *keyring {
+	return &keyring{c: c, periods: map[periodKey]*addr.Period{}, mine: map[wire.Address]mineAddress{}, joiners: map[int64]*sealed.Joiner{}}
+}
+
+// correct takes what the relay's signed time says. It moves the derivation of
+// addresses by at most one period; the inbox refuses more, loudly.
+func (k *keyring) correct(offset time.Duration) {
+	k.mu.Lock()
+	k.offset = int64(offset / time.Second)
+	k.mu.Unlock()
+}
+
+// period returns the keys of a route at t.
+func (k *keyring) period(r *contact.RouteRecord, t uint64) (*addr.Period, key.Owner, error) {
+	chain, owner, err := r.Keys()
+	if err != nil {
+		return nil, owner, err
+	}
+	defer chain.Wipe()
+	at := periodKey{r.ID, t}
+	k.mu.Lock()
+	p := k.periods[at]
+	k.mu.Unlock()
+	if p != nil {
+		return p, owner, nil
+	}
+	if p, err = chain.At(t); err != nil {
+		return nil, owner, err
+	}
+	k.mu.Lock()
+	k.periods[at] = p
+	k.prune(t)
+	k.mu.Unlock()
+	return p, owner, nil
+}
+
+// prune drops keys of periods that are over. Callers hold mu.
+func (k *keyring) prune(t uint64) {
+	for at, p := range k.periods {
+		if at.t+3 < t {
+			p.Wipe()
+			delete(k.periods, at)
+		}
+	}
+	for a, m := range k.mine {
+		if m.t+3 < t {
+			m.seal.Wipe()
+			delete(k.mine, a)
+		}
+	}
+}
+
+func (k *keyring) wipe() {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	for _, p := range k.periods {
+		p.Wipe()
+	}
+	clear(k.periods)
+	clear(k.mine)
+}
+
+// now returns the period of a route by our corrected clock.
+func (k *keyring) now(l uint16) uint64 {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return addr.PeriodAt(time.Now().Unix()+k.offset, l)
+}
+
+// Seal makes the cells of one try of one row. It implements outbox.Sealer.
+func (k *keyring) Seal(ctx context.Context, id int64) ([]outbox.Sealed, error) {
+	var row *convo.Row
+	var route *contact.RouteRecord
+	err := k.c.vault.View(ctx, func(tx *vault.Tx) (err error) {
+		s := vault.Store{Tx: tx}
+		if row, err = s.Row(id); err != nil {
+			return err
+		}
+		route, err = routeFor(s, row.Contact, row.Route)
+		return err
+	})
+	switch {
+	case errors.Is(err, convo.ErrGone):
+		return nil, outbox.ErrGone
+	case errors.Is(err, contact.ErrUnknown):
+		return nil, outbox.ErrNoRoute
+	case err != nil:
+		return nil, err
+	}
+	bodies := []wire.Body{{Kind: wire.KindPair, ID: row.Message, Count: 1, Payload: row.Payload}}
+	if row.Hello {
+		if _, bodies, err = sealed.Fragments(wire.KindHello, row.Payload); err != nil {
+			return nil, err
+		}
+	}
+	cells, err := k.cells(route, bodies)
+	if err == nil {
+		k.c.opt.at(BoundaryOfferSealed)
+	}
+	return cells, err
+}
+
+// routeFor returns the route a row goes by: the one it names, or the contact's
+// newest that is still served and takes messages.
+func routeFor(s vault.Store, id, route int64) (*contact.RouteRecord, error) {
+	if route != 0 {
+		return s.Route(route)
+	}
+	all, err := s.RoutesOf(id)
+	if err != nil {
+		return nil, err
+	}
+	for i := len(all) - 1; i >= 0; i-- {
+		r := all[i]
+		if !r.Mine && r.Invite == 0 && r.Retire == 0 {
+			return r, nil
+		}
+	}
+	return nil, contact.ErrUnknown
+}
+
+// cells puts the outer seal of the present period on bodies.
+func (k *keyring) cells(route *contact.RouteRecord, bodies []wire.Body) ([]outbox.Sealed, error) {
+	p, _, err := k.period(route, k.now(route.Period))
+	if err != nil {
+		return nil, err
+	}
+	out := make([]outbox.Sealed, 0, len(bodies))
+	for i := range bodies {
+		cell, err := sealed.SealCell(p.Seal, p.Address, &bodies[i], k.c.opt.rand())
+		if err != nil {
+			return nil, err
+		}
+		s := outbox.Sealed{Address: transport.Address(p.Address), Cell: (*transport.Cell)(cell), Isolate: k.c.realms.isolate(route.Realm, route.ID)}
+		// A try has an id of its own: the relay sees another cell each time.
+		copy(s.ID[:], cell[:len(s.ID)])
+		out = append(out, s)
+	}
+	return out, nil
+}
+
+// Addresses names what to watch in a period. It implements inbox.Keys.
+func (k *keyring) Addresses(ctx context.Context, period uint64) ([]inbox.Address, error) {
+	var routes []*contact.RouteRecord
+	err := k.c.vault.View(ctx, func(tx *vault.Tx) error {
+		s := vault.Store{Tx: tx}
+		people, err := s.Contacts()
+		if err != nil {
+			return err
+		}
+		ids := []int64{0}
+		for _, r := range people {
+			if r.MayReceive() {
+				ids = append(ids, r.ID)
+			}
+		}
+		for _, id := range ids {
+			of, err := s.RoutesOf(id)
+			if err != nil {
+				return err
+			}
+			routes = append(routes, of...)
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	live := k.c.home().Live
+	var out []inbox.Address
+	for _, r := range routes {
+		if !r.Mine || r.Retired(period) || r.Period != live || period < r.Birth {
+			continue
+		}
+		a, err := k.owned(r, period)
+		if errors.Is(err, addr.ErrForgotten) {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, a)
+	}
+	return out, nil
+}
+
+func (k *keyring) owned(r *contact.RouteRecord, t uint64) (inbox.Address, error) {
+	p, owner, err := k.period(r, t)
+	if err != nil {
+		return inbox.Address{}, err
+	}
+	k.mu.Lock()
+	k.mine[p.Address] = mineAddress{route: r.ID, t: t, seal: p.Seal.Clone()}
+	k.mu.Unlock()
+	sign := func(m []byte) ([]byte, error) {
+		sig, err := p.Sign(owner, k.c.opt.rand(), m)
+		return sig[:], err
+	}
+	return inbox.Address{Owned: transport.Owned{Address: transport.Address(p.Address), Sign: sign}, Route: r.ID, Alone: r.Contact == 0}, nil
+}
+
+// Open opens a cell and commits what it said. It implements inbox.Opener.
+func (k *keyring) Open(ctx context.Context, route int64, a transport.Address, cell *transport.Cell) (inbox.Outcome, error) {
+	k.c.opt.at(BoundaryCellArrived)
+	k.mu.Lock()
+	m, ok := k.mine[wire.Address(a)]
+	k.mu.Unlock()
+	if !ok || m.route != route {
+		return inbox.Rejected, nil
+	}
+	body, err := sealed.OpenCell(m.seal, wire.Address(a), (*wire.Cell)(cell))
+	if err != nil {
+		return inbox.Rejected, nil
+	}
+	switch body.Kind {
+	case wire.KindPair:
+		return k.commit(ctx, route, func(tx vault.Store, now time.Time, r *contact.RouteRecord) (convo.Outcome, *convo.Change, error) {
+			return k.c.engine.Pair(tx, now, r, body.ID, body.Payload)
+		})
+	case wire.KindHello:
+		whole, done := k.join(route, &body)
+		if !done {
+			// A fragment that the route seal opened counts as opened, except
+			// on a contact route, which nobody's presence may be read from:
+			// the inbox never echoes there.
+			return inbox.Shown, nil
+		}
+		return k.commit(ctx, route, func(tx vault.Store, now time.Time, r *contact.RouteRecord) (convo.Outcome, *convo.Change, error) {
+			if r.Contact != 0 {
+				return k.c.engine.Again(tx, now, r, whole)
+			}
+			ch, err := k.c.engine.Met(tx, now, r, whole)
+			return convo.Rejected, ch, err
+		})
+	}
+	return inbox.Nothing, nil
+}
+
+// join collects the fragments of a hello, per route and bounded.
+func (k *keyring) join(route int64, b *wire.Body) ([]byte, bool) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	j := k.joiners[route]
+	if j == nil {
+		j = new(sealed.Joiner)
+		k.joiners[route] = j
+	}
+	whole, done, err := j.Add(time.Now(), b)
+	return whole, err == nil && done
+}
+
+// commit runs one message through the engine in one transaction.
+func (k *keyring) commit(ctx context.Context, route int64, f func(vault.Store, time.Time, *contact.RouteRecord) (convo.Outcome, *convo.Change, error)) (inbox.Outcome, error) {
+	outcome := convo.Rejected
+	err := k.c.update(ctx, func(tx vault.Store, now time.Time) (*convo.Change, error) {
+		r, err := tx.Route(route)
+		if errors.Is(err, contact.ErrUnknown) {
+			outcome = convo.Rejected
+			return nil, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		var ch *convo.Change
+		outcome, ch, err = f(tx, now, r)
+		return ch, err
+	})
+	if err != nil {
+		return 0, err
+	}
+	k.c.opt.at(BoundaryCellCommitted)
+	switch outcome {
+	case convo.Shown:
+		return inbox.Shown, nil
+	case convo.Nothing:
+		return inbox.Nothing, nil
+	}
+	return inbox.Rejected, nil
+}

@@ -1,0 +1,143 @@
+package client
+
+import (
+	"context"
+	"encoding/binary"
+	"slices"
+	"time"
+
+	"github.com/tacet-chat/tacet/client/internal/convo"
+	"github.com/tacet-chat/tacet/client/internal/vault"
+)
+
+// rank orders the states an outgoing message passes.
+var rank = map[State]int{Queued: 1, Offered: 2, Live: 3, OnDevice: 4}
+
+// ended reports whether a state will not change any more.
+func ended(s State) bool { return s == OnDevice || s == Expired || s == Unsent }
+
+// Send commits a message: when it returns, the message is sealed in the vault
+// and will go while a process runs, until their device acks it.
+func (c *Client) Send(ctx context.Context, m Outgoing) (Event, error) {
+	var ev *convo.Event
+	var name string
+	err := c.update(ctx, func(tx vault.Store, now time.Time) (*convo.Change, error) {
+		r, err := find(tx, m.To)
+		if err != nil {
+			return nil, err
+		}
+		name = r.Name
+		var ch *convo.Change
+		ev, ch, err = c.engine.Send(tx, now, r.ID, m.Text, m.Keep)
+		return ch, err
+	})
+	if err != nil {
+		return Event{}, err
+	}
+	c.opt.at(BoundarySendCommitted)
+	return shown(ev, name), nil
+}
+
+// Await waits until a message has reached a state, or one from which it never
+// will, and returns it. When ctx ends first it returns the message as it is,
+// with ctx's error.
+func (c *Client) Await(ctx context.Context, seq int64, want State) (Event, error) {
+	s, ok := c.feed.follow()
+	if !ok {
+		return Event{}, ErrClosed
+	}
+	defer c.feed.leave(s)
+	for {
+		e, err := c.event(context.WithoutCancel(ctx), seq)
+		if err != nil {
+			return e, err
+		}
+		if ended(e.State) || rank[e.State] >= rank[want] {
+			return e, nil
+		}
+		select {
+		case <-ctx.Done():
+			return e, ctx.Err()
+		case _, ok := <-s.wake:
+			if !ok {
+				return e, ErrClosed
+			}
+			s.take()
+		}
+	}
+}
+
+func (c *Client) event(ctx context.Context, seq int64) (Event, error) {
+	var e *convo.Event
+	err := c.vault.View(ctx, func(tx *vault.Tx) (err error) {
+		e, err = (vault.Store{Tx: tx}).Event(seq)
+		return err
+	})
+	if err != nil {
+		return Event{}, vaultError(err)
+	}
+	return c.show(ctx, []*convo.Event{e})[0], nil
+}
+
+// Unsend takes back a message of which nothing has left this device.
+func (c *Client) Unsend(ctx context.Context, seq int64) (Event, error) {
+	err := c.update(ctx, func(tx vault.Store, now time.Time) (*convo.Change, error) {
+		return c.engine.Unsend(tx, now, seq)
+	})
+	if err != nil {
+		return Event{}, err
+	}
+	return c.event(ctx, seq)
+}
+
+// Read returns events, oldest first.
+func (c *Client) Read(ctx context.Context, q Query) ([]Event, error) {
+	var events []*convo.Event
+	err := c.vault.View(ctx, func(tx *vault.Tx) error {
+		s := vault.Store{Tx: tx}
+		var id int64
+		if q.Contact != "" {
+			r, err := find(s, q.Contact)
+			if err != nil {
+				return err
+			}
+			id = r.ID
+		}
+		after := q.After
+		if q.Unread {
+			read, err := s.ReadCursor()
+			if err != nil {
+				return err
+			}
+			after = max(after, read)
+		}
+		events = nil
+		add := func(e *convo.Event) error {
+			if !q.Unread || !e.Out {
+				events = append(events, e)
+			}
+			return nil
+		}
+		if q.Limit > 0 {
+			err := s.LastEvents(id, after, q.Limit, add)
+			slices.Reverse(events)
+			return err
+		}
+		return s.Events(id, after, add)
+	})
+	if err != nil {
+		return nil, vaultError(err)
+	}
+	return c.show(ctx, events), nil
+}
+
+// MarkRead notes that everything up to a sequence number was shown to a person.
+func (c *Client) MarkRead(ctx context.Context, seq int64) error {
+	return c.update(ctx, func(tx vault.Store, _ time.Time) (*convo.Change, error) {
+		read, err := tx.ReadCursor()
+		if err != nil || seq <= read {
+			return nil, err
+		}
+		return nil, tx.Tx.Put(vault.Meta, vault.Row{ID: metaRead, V: binary.BigEndian.AppendUint64(nil, uint64(seq))})
+	})
+}

@@ -1,0 +1,135 @@
+// Package client is the SDK: one person's profile on one device. It joins the
+// half of the client that sees plaintext (contacts, conversations) with the
+// half that sees the network (outbox, inbox), over an encrypted vault.
+//
+// Open a profile, let Run move messages, Send and Follow. One process owns a
+// profile at a time; other processes hand their work to it (ui/rpc). The
+// package does not draw, parse commands or decide which network to use: the
+// transport comes in as an Options field.
+//
+// Spec: docs/spec. What an observer can learn: docs/threat-model.md.
+package client
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"io"
+	"time"
+
+	"github.com/tacet-chat/tacet/client/transport"
+	"github.com/tacet-chat/tacet/internal/wire"
+)
+
+// Errors that callers branch on. Others wrap what they name.
+var (
+	ErrExists     = errors.New("there is a profile in this directory already")
+	ErrMissing    = errors.New("there is no profile in this directory")
+	ErrPassphrase = errors.New("wrong passphrase")
+	ErrDamaged    = errors.New("the vault is damaged")
+	ErrNewer      = errors.New("the vault was written by a newer version")
+	ErrFull       = errors.New("the disk is full; nothing was changed")
+	ErrLocked     = errors.New("another process owns this profile")
+	ErrContact    = errors.New("no such contact")
+	ErrName       = errors.New("that name is taken")
+	ErrNoInvite   = errors.New("no such invite")
+	ErrLink       = errors.New("this is not an invite link")
+	ErrLinkTypo   = errors.New("the invite link has a typing error")
+	ErrLinkNewer  = errors.New("the invite link is of a newer version")
+	ErrUsed       = errors.New("used by another device, revoked or expired; ask for a new link")
+	ErrForged     = errors.New("what the relay keeps for this link was not made by the link's maker")
+	ErrRelayKey   = errors.New("the relay does not have the key that was pinned")
+	ErrOwnInvite  = errors.New("this invite is your own")
+	ErrKnown      = errors.New("you already have this contact")
+	ErrStopped    = errors.New("sending to this contact is stopped until you decide")
+	ErrNotYet     = errors.New("accept the request before you answer")
+	ErrRefusedTo  = errors.New("nothing can be sent to this contact")
+	ErrGone       = errors.New("no such message, or it is not waiting any more")
+	ErrSent       = errors.New("too late: the message has left this device")
+	ErrEmpty      = errors.New("the message is empty")
+	ErrLong       = errors.New("the message is too long")
+	ErrState      = errors.New("the contact is not in a state that allows this")
+	ErrWords      = errors.New("these are not 24 valid recovery words")
+	ErrNoRelay    = errors.New("no relay is set: accept an invite or name one")
+	ErrNetwork    = errors.New("the relay cannot be reached")
+	ErrRunning    = errors.New("already running")
+	ErrClosed     = errors.New("the profile was closed")
+)
+
+// Relay is what the client needs of a relay beside the transport contract.
+// client/transport/relay implements it.
+type Relay interface {
+	transport.Transport
+	// Descriptor returns what the relay says of itself, checked against the pin.
+	Descriptor(ctx context.Context) (wire.Descriptor, error)
+	PutBlob(ctx context.Context, p *wire.BlobPut) (wire.Receipt, error)
+	GetBlob(ctx context.Context, id wire.BlobID) ([]byte, error)
+	DeleteBlob(ctx context.Context, id wire.BlobID, capability [32]byte) error
+}
+
+// Network reaches relays. client/transport/relay has one, direct or by a proxy.
+type Network interface {
+	// Relay returns a relay whose realm key has the SHA-256 pin.
+	Relay(name string, pin [32]byte) (Relay, error)
+	// Identify asks a relay for its realm key and returns its SHA-256, unproven.
+	Identify(ctx context.Context, name string) (pin [32]byte, err error)
+	// FetchUnpinned gets one blob from a relay whose key is not known yet, and
+	// the SHA-256 of the key that it showed: the caller compares it with what
+	// the blob itself says.
+	FetchUnpinned(ctx context.Context, name string, id wire.BlobID) (blob []byte, pin [32]byte, err error)
+	// Proxy says how relays are reached, for people: empty when directly.
+	Proxy() string
+}
+
+// ErrNoBlob is what a Network's or Relay's error wraps when the relay answers
+// that it keeps no such blob.
+var ErrNoBlob = errors.New("the relay keeps no such blob")
+
+// Options says where a profile is and how it reaches the network.
+type Options struct {
+	Dir        string
+	Passphrase []byte
+	Network    Network   // nil: offline, for reading only
+	Rand       io.Reader // nil: crypto/rand
+	// WeakVault makes the passphrase cheap to check, for tests and the lab.
+	WeakVault bool
+	// Boundary, if set, is called at every commit boundary with its name, from
+	// the goroutine that crosses it. Crash tests kill the process there.
+	Boundary func(name string)
+	// AckMean is the mean delay of acks; zero means 5 s (the everyday preset).
+	AckMean time.Duration
+}
+
+// Commit boundaries, for Options.Boundary.
+const (
+	BoundarySendCommitted   = "send: committed"   // event, ratchet and sealed bytes are in the vault; nothing left
+	BoundaryOfferSealed     = "offer: sealed"     // a cell is about to be put
+	BoundaryOfferAnswered   = "offer: answered"   // the relay answered; not noted yet
+	BoundaryOfferNoted      = "offer: noted"      // the state is in the vault
+	BoundaryCellArrived     = "cell: arrived"     // before anything was opened
+	BoundaryCellCommitted   = "cell: committed"   // opened, ratchet and event committed; not echoed
+	BoundaryAckSealed       = "ack: sealed"       // the ack is sealed and committed; not put
+	BoundaryAckPut          = "ack: put"          // the ack left
+	BoundaryRowRemoved      = "row: removed"      // the peer's ack was committed; the outbox was not told
+	BoundaryInviteCommitted = "invite: committed" // the bundle is in the vault; not at the relay
+	BoundaryHelloCommitted  = "hello: committed"  // a hello is in the outbox
+)
+
+// Boundaries lists all commit boundaries.
+func Boundaries() []string {
+	return []string{BoundarySendCommitted, BoundaryOfferSealed, BoundaryOfferAnswered, BoundaryOfferNoted, BoundaryCellArrived,
+		BoundaryCellCommitted, BoundaryAckSealed, BoundaryAckPut, BoundaryRowRemoved, BoundaryInviteCommitted, BoundaryHelloCommitted}
+}
+
+func (o *Options) rand() io.Reader {
+	if o.Rand != nil {
+		return o.Rand
+	}
+	return rand.Reader
+}
+
+func (o *Options) at(name string) {
+	if o.Boundary != nil {
+		o.Boundary(name)
+	}
+}

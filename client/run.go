@@ -1,0 +1,203 @@
+package client
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/tacet-chat/tacet/client/internal/contact"
+	"github.com/tacet-chat/tacet/client/internal/convo"
+	"github.com/tacet-chat/tacet/client/internal/inbox"
+	"github.com/tacet-chat/tacet/client/internal/outbox"
+	"github.com/tacet-chat/tacet/client/internal/vault"
+	"github.com/tacet-chat/tacet/client/transport"
+	"github.com/tacet-chat/tacet/internal/wire"
+)
+
+// Run moves messages until ctx ends: it watches, offers, acks and keeps house.
+// It returns when everything it started has ended. One Run at a time.
+func (c *Client) Run(ctx context.Context) error {
+	if c.opt.Network == nil {
+		return ErrNoRelay
+	}
+	c.mu.Lock()
+	if c.out != nil {
+		c.mu.Unlock()
+		return ErrRunning
+	}
+	c.out = outbox.New(outbox.Config{
+		Transport: c.realms, Store: rowStore{c}, Sealer: c.keys, Rand: c.opt.rand(),
+		Trouble: func(_, _ int64, err error) { c.note(err) },
+	})
+	out := c.out
+	c.mu.Unlock()
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	var wg sync.WaitGroup
+	errs := make(chan error, 8)
+	start := func(f func(context.Context) error) {
+		wg.Go(func() {
+			if err := f(ctx); err != nil && ctx.Err() == nil {
+				errs <- err
+				stop()
+			}
+		})
+	}
+	start(out.Run)
+	start(c.acks.run)
+	start(c.chores)
+	start(c.watch)
+	wg.Wait()
+	c.mu.Lock()
+	c.out, c.in, c.linked = nil, nil, false
+	c.mu.Unlock()
+	select {
+	case err := <-errs:
+		return vaultError(err)
+	default:
+		return nil
+	}
+}
+
+// watch runs the inbox on our relay, once there is one.
+func (c *Client) watch(ctx context.Context) error {
+	for c.home().Live == 0 {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-c.work:
+		}
+	}
+	p := c.home()
+	t, err := c.realms.relay(p.Realm)
+	if err != nil {
+		return err
+	}
+	in := inbox.New(inbox.Config{
+		Transport: t, Keys: c.keys, Opener: c.keys, Live: time.Duration(p.Live) * time.Second, Rand: c.opt.rand(),
+		State: c.state, Time: c.keys.correct,
+	})
+	c.mu.Lock()
+	c.in = in
+	c.mu.Unlock()
+	return in.Run(ctx)
+}
+
+// state is called by the inbox when the connection to our relay comes or goes.
+func (c *Client) state(connected bool, err error) {
+	c.mu.Lock()
+	back := connected && !c.linked
+	c.linked = connected
+	if connected {
+		c.trouble = ""
+	} else if err != nil {
+		c.trouble = plain(err)
+	}
+	out := c.out
+	c.mu.Unlock()
+	if back && out != nil {
+		out.Reconnected()
+		c.wake()
+	}
+}
+
+// note keeps what a person should see of the network's trouble.
+func (c *Client) note(err error) {
+	c.mu.Lock()
+	c.trouble = plain(err)
+	c.mu.Unlock()
+}
+
+// plain says a network error without anything that names a peer.
+func plain(err error) string {
+	switch {
+	case err == nil:
+		return ""
+	case errors.Is(err, transport.ErrIdentity):
+		return "the relay does not have the key that was pinned: nothing is sent or received; ask its operator"
+	case errors.Is(err, transport.ErrTime):
+		return "the relay's signed time and this device's clock are too far apart; set the clock"
+	case errors.Is(err, transport.ErrRefused):
+		return "the relay refuses this connection"
+	}
+	return "the relay cannot be reached; messages wait here and nothing is lost"
+}
+
+// uniform returns a number in [0, 1) from the client's randomness.
+func (c *Client) uniform() float64 {
+	var b [8]byte
+	if _, err := c.opt.rand().Read(b[:]); err != nil {
+		panic("client: no randomness") // crypto/rand never fails
+	}
+	return float64(binary.BigEndian.Uint64(b[:])>>11) / (1 << 53)
+}
+
+// putOnce puts one body to a route under a fresh outer seal.
+func (c *Client) putOnce(ctx context.Context, route *contact.RouteRecord, body wire.Body) error {
+	cells, err := c.keys.cells(route, []wire.Body{body})
+	if err != nil {
+		return err
+	}
+	_, err = c.realms.Put(ctx, transport.Put{Address: cells[0].Address, ID: cells[0].ID, Cell: cells[0].Cell, Isolate: cells[0].Isolate})
+	return err
+}
+
+// rowStore is the vault as the outbox sees it.
+type rowStore struct{ c *Client }
+
+// item is a row as the outbox sees it.
+func item(r *convo.Row) outbox.Item {
+	it := outbox.Item{ID: r.ID, Peer: r.Contact, Order: r.ID, State: outbox.Queued}
+	switch r.State {
+	case convo.Offered:
+		it.State = outbox.Offered
+	case convo.Live:
+		it.State = outbox.Live
+	}
+	if r.Expires != 0 {
+		it.Expires = time.Unix(r.Expires, 0)
+	}
+	return it
+}
+
+// Items returns what is sealed and waits.
+func (s rowStore) Items(ctx context.Context) (items []outbox.Item, err error) {
+	err = s.c.vault.View(ctx, func(tx *vault.Tx) error {
+		items = nil
+		rows, err := (vault.Store{Tx: tx}).RowsOf(0)
+		for _, r := range rows {
+			if r.Sealed {
+				items = append(items, item(r))
+			}
+		}
+		return err
+	})
+	return items, err
+}
+
+// Mark notes what the relay said of a row.
+func (s rowStore) Mark(ctx context.Context, id int64, st outbox.State) error {
+	s.c.opt.at(BoundaryOfferAnswered)
+	to := convo.Offered
+	if st == outbox.Live {
+		to = convo.Live
+	}
+	err := s.c.update(ctx, func(tx vault.Store, _ time.Time) (*convo.Change, error) {
+		ch, err := s.c.engine.Moved(tx, id, to)
+		if errors.Is(err, convo.ErrGone) {
+			return nil, nil
+		}
+		return ch, err
+	})
+	s.c.opt.at(BoundaryOfferNoted)
+	return err
+}
+
+// Expire ends rows whose lifetime is over.
+func (s rowStore) Expire(ctx context.Context, ids []int64) error {
+	return s.c.update(ctx, func(tx vault.Store, now time.Time) (*convo.Change, error) {
+		return s.c.engine.Expire(tx, now, ids)
+	})
+}

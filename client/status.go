@@ -1,0 +1,66 @@
+package client
+
+import (
+	"context"
+	"time"
+
+	"github.com/tacet-chat/tacet/client/internal/contact"
+	"github.com/tacet-chat/tacet/client/internal/vault"
+)
+
+// What the relay's operator could see, told to people.
+const (
+	exposureDirect = "this relay's operator could see which network addresses talk; --proxy hides yours"
+	exposureProxy  = "the relay sees the proxy's network address instead of yours, and when cells come and go"
+	exposureNone   = "no relay yet: nothing leaves this device"
+)
+
+// Status tells the state of the profile.
+func (c *Client) Status(ctx context.Context) (Status, error) {
+	c.mu.Lock()
+	st := Status{Name: c.profile.Name, Relay: c.profile.Realm.Name, Running: c.out != nil, Connected: c.linked, Trouble: c.trouble}
+	if c.profile.Live != 0 {
+		st.RelayKey = KeyText(c.profile.Realm.Pin)
+	}
+	out, live := c.out, c.profile.Live
+	c.mu.Unlock()
+	st.Exposure = exposureDirect
+	if c.opt.Network != nil && c.opt.Network.Proxy() != "" {
+		st.Exposure, st.Proxy = exposureProxy, c.opt.Network.Proxy()
+	}
+	if live == 0 {
+		st.Exposure = exposureNone
+	}
+	st.Manifest = time.Unix(int64(c.engine.Self.Manifest.NotAfter), 0)
+	err := c.vault.View(ctx, func(tx *vault.Tx) error {
+		s := vault.Store{Tx: tx}
+		people, err := s.Contacts()
+		if err != nil {
+			return err
+		}
+		st.Requests, st.Contacts, st.Silent = 0, 0, nil
+		for _, r := range people {
+			switch r.State {
+			case contact.Request:
+				st.Requests++
+			case contact.Accepted, contact.Pending:
+				st.Contacts++
+				if out != nil && out.Status(r.ID).Silent {
+					st.Silent = append(st.Silent, r.Name)
+				}
+			}
+		}
+		if st.Waiting, err = s.WaitingRows(0); err != nil {
+			return err
+		}
+		st.Unread, err = s.Unread(0)
+		return err
+	})
+	return st, vaultError(err)
+}
+
+// ChangePassphrase seals the vault's key under another passphrase. It fails
+// with ErrPassphrase if old is wrong.
+func (c *Client) ChangePassphrase(_ context.Context, old, next []byte) error {
+	return vaultError(c.vault.ChangePassphrase(old, next))
+}

@@ -1,0 +1,101 @@
+package rpc
+
+import (
+	"context"
+
+	"github.com/tacet-chat/tacet/client"
+)
+
+// ask makes a call whose result is an R.
+func ask[R any](ctx context.Context, r *Remote, method string, params any) (out R, err error) {
+	err = r.call(ctx, method, params, &out)
+	return out, err
+}
+
+// Status is client.Service's.
+func (r *Remote) Status(ctx context.Context) (client.Status, error) {
+	return ask[client.Status](ctx, r, "Status", none{})
+}
+
+// NewInvite is client.Service's.
+func (r *Remote) NewInvite(ctx context.Context, o client.InviteOptions) (client.Invite, error) {
+	return ask[client.Invite](ctx, r, "NewInvite", o)
+}
+
+// Invites is client.Service's.
+func (r *Remote) Invites(ctx context.Context) ([]client.Invite, error) {
+	return ask[[]client.Invite](ctx, r, "Invites", none{})
+}
+
+// RevokeInvite is client.Service's.
+func (r *Remote) RevokeInvite(ctx context.Context, id int64) error {
+	_, err := ask[none](ctx, r, "RevokeInvite", idParams{id})
+	return err
+}
+
+// Preview is client.Service's.
+func (r *Remote) Preview(ctx context.Context, link string) (client.Preview, error) {
+	return ask[client.Preview](ctx, r, "Preview", linkParams{link})
+}
+
+// Accept is client.Service's.
+func (r *Remote) Accept(ctx context.Context, a client.AcceptOptions) (client.Contact, error) {
+	return ask[client.Contact](ctx, r, "Accept", a)
+}
+
+// Contacts is client.Service's.
+func (r *Remote) Contacts(ctx context.Context) ([]client.Contact, error) {
+	return ask[[]client.Contact](ctx, r, "Contacts", none{})
+}
+
+// Answer is client.Service's.
+func (r *Remote) Answer(ctx context.Context, who string, a client.Answer) (client.Contact, error) {
+	return ask[client.Contact](ctx, r, "Answer", answerParams{who, a})
+}
+
+// Rename is client.Service's.
+func (r *Remote) Rename(ctx context.Context, who, name string) (client.Contact, error) {
+	return ask[client.Contact](ctx, r, "Rename", renameParams{who, name})
+}
+
+// SafetyNumber is client.Service's.
+func (r *Remote) SafetyNumber(ctx context.Context, who string) (string, error) {
+	return ask[string](ctx, r, "SafetyNumber", whoParams{who})
+}
+
+// SetVerified is client.Service's.
+func (r *Remote) SetVerified(ctx context.Context, who string, verified bool) (client.Contact, error) {
+	return ask[client.Contact](ctx, r, "SetVerified", verifyParams{who, verified})
+}
+
+// Send is client.Service's.
+func (r *Remote) Send(ctx context.Context, m client.Outgoing) (client.Event, error) {
+	return ask[client.Event](ctx, r, "Send", m)
+}
+
+// Unsend is client.Service's.
+func (r *Remote) Unsend(ctx context.Context, seq int64) (client.Event, error) {
+	return ask[client.Event](ctx, r, "Unsend", seqParams{seq})
+}
+
+// Read is client.Service's.
+func (r *Remote) Read(ctx context.Context, q client.Query) ([]client.Event, error) {
+	return ask[[]client.Event](ctx, r, "Read", q)
+}
+
+// MarkRead is client.Service's.
+func (r *Remote) MarkRead(ctx context.Context, seq int64) error {
+	_, err := ask[none](ctx, r, "MarkRead", seqParams{seq})
+	return err
+}
+
+// ChangePassphrase is client.Service's.
+func (r *Remote) ChangePassphrase(ctx context.Context, old, next []byte) error {
+	_, err := ask[none](ctx, r, "ChangePassphrase", passphraseParams{old, next})
+	return err
+}
+
+// Doctor is client.Service's.
+func (r *Remote) Doctor(ctx context.Context) ([]client.Check, error) {
+	return ask[[]client.Check](ctx, r, "Doctor", none{})
+}
