@@ -1,0 +1,112 @@
+package hub
+
+import (
+	"crypto/rand"
+	"io"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/tacet-chat/tacet/internal/key"
+	"github.com/tacet-chat/tacet/internal/wire"
+	"github.com/tacet-chat/tacet/relay/internal/gate"
+	"github.com/tacet-chat/tacet/relay/internal/window"
+)
+
+const (
+	maxPerContext = 128     // cells of one context by POST in a live period
+	maxContexts   = 1 << 18 // contexts in a live period, about 10 MiB
+	bodyWithin    = 5 * time.Second
+
+	labelContext = "tacet/v1/relay/context" // parts: key of the period 32, context 16
+)
+
+// ServePostPut answers POST /v1/put: one cell of a context named by its secret
+// id. The answer leaves a constant time after the body has come.
+func (h *Hub) ServePostPut(w http.ResponseWriter, r *http.Request) {
+	if !h.admit(w, r) || !sized(w, r) {
+		return
+	}
+	if !h.allow(r, gate.Put) {
+		refuse(w, http.StatusTooManyRequests, "over a limit")
+		return
+	}
+	defer h.release(gate.Put)
+	body := make([]byte, wire.PostPutSize)
+	defer clear(body)
+	http.NewResponseController(w).SetReadDeadline(time.Now().Add(bodyWithin))
+	if _, err := io.ReadFull(r.Body, body); err != nil {
+		refuse(w, http.StatusBadRequest, "the body did not come whole")
+		return
+	}
+	if !h.enter(true) {
+		refuse(w, http.StatusServiceUnavailable, "stopping")
+		return
+	}
+	defer h.leave()
+	now := h.now()
+	if !h.contexts.count([wire.ContextSize]byte(body), h.period()) {
+		refuse(w, http.StatusTooManyRequests, "over a limit")
+		return
+	}
+	frame := body[wire.ContextSize:]
+	rec := &record{id: [wire.PutIDSize]byte(frame), at: now}
+	for _, x := range h.put(rec, (*window.Entry)(frame[wire.PutIDSize:]), now, nil) {
+		x.flush()
+	}
+	t := time.NewTimer(time.Duration(rec.dueAt() - h.now()))
+	defer t.Stop()
+	select {
+	case <-t.C:
+	case <-r.Context().Done():
+		return
+	case <-h.stopping:
+		refuse(w, http.StatusServiceUnavailable, "stopping")
+		return
+	}
+	w.Header().Set("Cache-Control", "no-store")
+	w.Header().Set("Content-Type", "application/octet-stream")
+	w.Write(rec.answer().Append(nil))
+}
+
+// sized refuses a request whose body has not exactly the size of one.
+func sized(w http.ResponseWriter, r *http.Request) bool {
+	switch {
+	case r.Method != http.MethodPost:
+		refuse(w, http.StatusMethodNotAllowed, "POST is wanted")
+	case r.ContentLength < 0:
+		refuse(w, http.StatusLengthRequired, "a length is wanted")
+	case r.ContentLength != wire.PostPutSize:
+		refuse(w, http.StatusRequestEntityTooLarge, "the body has another size")
+	default:
+		return true
+	}
+	return false
+}
+
+// contexts counts the cells of contexts in the running live period, under a
+// keyed hash whose key goes with the period. The zero value is ready.
+type contexts struct {
+	mu     sync.Mutex
+	period uint64
+	key    [32]byte
+	counts map[[16]byte]uint8
+}
+
+// count counts one more cell of a context. It reports whether that is allowed.
+func (c *contexts) count(id [wire.ContextSize]byte, period uint64) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.counts == nil || period != c.period {
+		c.period, c.counts = period, map[[16]byte]uint8{}
+		rand.Read(c.key[:])
+	}
+	sum := key.Hash(labelContext, c.key[:], id[:])
+	k := [16]byte(sum[:])
+	n := c.counts[k]
+	if n == maxPerContext || n == 0 && len(c.counts) == maxContexts {
+		return false
+	}
+	c.counts[k] = n + 1
+	return true
+}

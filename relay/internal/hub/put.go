@@ -1,0 +1,171 @@
+package hub
+
+import (
+	"sync"
+	"sync/atomic"
+
+	"github.com/tacet-chat/tacet/internal/wire"
+	"github.com/tacet-chat/tacet/relay/internal/gate"
+	"github.com/tacet-chat/tacet/relay/internal/window"
+	"github.com/tacet-chat/tacet/relay/internal/ws"
+)
+
+const (
+	putRole = gate.Put
+
+	// maxOpen is how many puts of one connection may wait for their answer: far
+	// more than one brings in 1.5 s, and 6 MiB of records.
+	maxOpen = 1 << 18
+
+	perRecords = 32
+)
+
+// record is what an answer is made from. The answer knows nothing but this: it
+// cannot tell whether anybody watched.
+type record struct {
+	id        [wire.PutIDSize]byte
+	at        int64 // receipt
+	delivered atomic.Uint32
+}
+
+// answer returns the answer to a put.
+func (r *record) answer() wire.Answer {
+	return wire.Answer{ID: r.id, Delivered: uint16(min(r.delivered.Load(), 1<<16-1)), Complete: true}
+}
+
+// dueAt returns when the answer leaves: the first tick that is not before the
+// constant time after receipt, whatever happened.
+func (r *record) dueAt() int64 { return due(r.at+int64(wire.AnswerAfter)) * tick }
+
+// records are allocated together, so that a put costs no object of its own.
+type records struct {
+	next    *records
+	n, done int // used, and answered
+	r       [perRecords]record
+}
+
+// putter is a put connection: one put context.
+type putter struct {
+	conn
+	touched []*watcher // the reader's: to be flushed when all of a read was handled
+
+	rmu        sync.Mutex // guards the rest
+	head, tail *records   // in the order of receipt, which is the order of answers
+	open       int
+	left       bool
+	answers    timer
+}
+
+func (q *putter) largest() int { return wire.MaxPuts * wire.PutSize }
+func (q *putter) greet()       {}
+func (q *putter) idle(int64)   {}
+
+// message takes 1 to 64 put frames.
+func (q *putter) message(p []byte, now int64) ws.Code {
+	if len(p) == 0 || len(p)%wire.PutSize != 0 {
+		return ws.Policy
+	}
+	for ; len(p) > 0; p = p[wire.PutSize:] {
+		rec := q.record(p, now)
+		if rec == nil {
+			return ws.Policy
+		}
+		q.touched = q.hub.put(rec, (*window.Entry)(p[wire.PutIDSize:]), now, q.touched)
+	}
+	return 0
+}
+
+// settle writes once to every watcher that the read touched.
+func (q *putter) settle() {
+	for i, w := range q.touched {
+		w.flush()
+		q.touched[i] = nil
+	}
+	if q.touched = q.touched[:0]; cap(q.touched) > 64 {
+		q.touched = nil
+	}
+}
+
+// record opens the record of a put. It is nil if there are too many.
+func (q *putter) record(frame []byte, now int64) *record {
+	q.rmu.Lock()
+	defer q.rmu.Unlock()
+	if q.open == maxOpen {
+		return nil
+	}
+	if q.tail == nil || q.tail.n == perRecords {
+		b := new(records)
+		if q.tail == nil {
+			q.head = b
+		} else {
+			q.tail.next = b
+		}
+		q.tail = b
+	}
+	r := &q.tail.r[q.tail.n]
+	q.tail.n++
+	copy(r.id[:], frame)
+	r.at = now
+	if q.open++; q.open == 1 {
+		q.wheel.arm(&q.answers, r.dueAt())
+	}
+	return r
+}
+
+// answer is what the timer of answers does: it sends those that are due, up to
+// 64 in a frame.
+func (q *putter) answer(now int64) {
+	var space [wire.MaxPuts * wire.AnswerSize]byte
+	for {
+		b := space[:0]
+		q.rmu.Lock()
+		for len(b) < len(space) && q.open > 0 && !q.left && q.head.r[q.head.done].dueAt() <= now {
+			b = q.head.r[q.head.done].answer().Append(b)
+			q.open--
+			if q.head.done++; q.head.done == q.head.n && (q.open == 0 || q.head.n == perRecords) {
+				if q.head = q.head.next; q.head == nil {
+					q.tail = nil
+				}
+			}
+		}
+		if len(b) < len(space) && q.open > 0 && !q.left {
+			q.wheel.arm(&q.answers, q.head.r[q.head.done].dueAt())
+		}
+		q.rmu.Unlock()
+		if len(b) > 0 {
+			q.mu.Lock()
+			copy(q.frame(ws.Binary, len(b)), b)
+			q.mu.Unlock()
+		}
+		if len(b) < len(space) {
+			break
+		}
+	}
+	q.flush()
+}
+
+func (q *putter) gone() {
+	q.rmu.Lock()
+	q.left, q.head, q.tail, q.open = true, nil, nil, 0
+	q.rmu.Unlock()
+	q.wheel.disarm(&q.answers)
+}
+
+// put takes one cell: into the window, then to its watchers. It appends to
+// touched those watchers that the caller has to flush.
+//
+// The window comes first, and a watcher is in the table before it reads the
+// window: so a cell may reach it on both ways, but never on none.
+func (h *Hub) put(rec *record, e *window.Entry, now int64, touched []*watcher) []*watcher {
+	h.window.Add(now, e)
+	one, many := h.table.find((*wire.Address)(e[:]))
+	if one != nil && one.deliver(rec, e, now) {
+		touched = append(touched, one)
+	}
+	for _, w := range many {
+		if w.deliver(rec, e, now) {
+			touched = append(touched, w)
+		}
+	}
+	return touched
+}

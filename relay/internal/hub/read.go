@@ -1,0 +1,231 @@
+package hub
+
+import (
+	"github.com/tacet-chat/tacet/relay/internal/ws"
+)
+
+// smallFrame is the largest frame, in bytes, of which a part is copied around.
+// Parts of larger ones stay in a slice of their own that the socket is read into.
+const smallFrame = 4 << 10
+
+// reader is what the goroutine that reads a connection keeps. Between two reads
+// it holds no buffer, only the part of a frame that has come.
+type reader struct {
+	c     *conn
+	pool  *pool
+	buf   *buffer // while reading
+	carry []byte  // the start of a frame that has not come whole; with room for the rest if that is large
+
+	fed   *buffer // under TLS: what came from the socket
+	reply bool    // something was queued in answer
+	n     int     // outcome of the last try
+	err   error
+}
+
+// read reads until the connection ends.
+func (c *conn) read() {
+	r := &reader{c: c, pool: &c.hub.words}
+	if c.what == putRole && c.raw != nil {
+		r.pool = &c.hub.puts
+	}
+	switch {
+	case c.tls != nil:
+		r.secret()
+	case c.raw != nil:
+		r.plain()
+	default:
+		r.waiting()
+	}
+	r.release()
+	clear(r.carry)
+}
+
+// plain reads frames off the socket.
+func (r *reader) plain() {
+	try := func(fd uintptr) bool {
+		var again bool
+		if r.n, again, r.err = readFD(fd, r.target()); again {
+			r.release()
+		}
+		return !again
+	}
+	for r.c.raw.Read(try) == nil && r.err == nil && r.n > 0 {
+		r.took(r.n)
+		r.c.role.settle()
+	}
+}
+
+// secret reads records off the socket and frames out of TLS. Cells are flushed
+// after all records of a read, since crypto/tls gives one at a time.
+func (r *reader) secret() {
+	try := func(fd uintptr) bool {
+		r.fed = r.pool.get()
+		var again bool
+		if r.n, again, r.err = readFD(fd, r.fed.b[:cap(r.fed.b)]); again {
+			r.pool.put(r.fed)
+			r.fed = nil
+		}
+		return !again
+	}
+	c := r.c
+	for ok := r.decrypt(); ok; { // first what came along with the handshake
+		ok = c.raw.Read(try) == nil && r.err == nil && r.n > 0
+		if r.fed == nil {
+			return
+		}
+		if ok {
+			r.fed.b = r.fed.b[:r.n]
+			c.inner.in = r.fed.b
+			ok = r.decrypt()
+			c.inner.in = nil
+		}
+		r.pool.put(r.fed)
+		r.fed = nil
+		c.role.settle()
+		c.flush() // TLS may have answered
+	}
+}
+
+// decrypt takes out of TLS what there is. It reports whether the connection
+// goes on.
+func (r *reader) decrypt() bool {
+	for {
+		n, err := r.c.tls.Read(r.target())
+		if n > 0 {
+			r.took(n)
+		}
+		if _, dry := err.(dry); dry {
+			r.release()
+			return true
+		}
+		if err != nil {
+			return false
+		}
+	}
+}
+
+// waiting reads where sockets can only be waited for.
+func (r *reader) waiting() {
+	for {
+		n, err := r.c.stream.Read(r.target())
+		if n > 0 {
+			r.took(n)
+			r.c.role.settle()
+		}
+		if err != nil {
+			return
+		}
+	}
+}
+
+func (r *reader) direct() bool { return cap(r.carry) > smallFrame }
+
+// target returns where the next bytes go.
+func (r *reader) target() []byte {
+	if r.direct() {
+		return r.carry[len(r.carry):cap(r.carry)]
+	}
+	if r.buf == nil {
+		r.buf = r.pool.get()
+		r.buf.b = append(r.buf.b, r.carry...)
+	}
+	return r.buf.b[len(r.buf.b):cap(r.buf.b)]
+}
+
+func (r *reader) release() {
+	if r.buf != nil {
+		r.pool.put(r.buf)
+		r.buf = nil
+	}
+}
+
+// took handles n bytes that were read into target.
+func (r *reader) took(n int) {
+	c := r.c
+	now := c.hub.now()
+	c.seen.Store(now)
+	var b []byte
+	if r.direct() {
+		r.carry = r.carry[:len(r.carry)+n]
+		b = r.carry
+	} else {
+		r.buf.b = r.buf.b[:len(r.buf.b)+n]
+		b = r.buf.b
+	}
+	rest, total := r.frames(b, now)
+	if len(rest) == 0 {
+		c.partial.Store(0)
+	} else if len(rest) < len(b) || c.partial.Load() == 0 {
+		c.partial.Store(now)
+	}
+	r.keep(rest, total)
+	r.release()
+	if r.reply { // once for all that was read
+		r.reply = false
+		c.flush()
+	}
+}
+
+// keep keeps the part of a frame of total bytes, or of an unknown size if 0.
+func (r *reader) keep(rest []byte, total int) {
+	old := r.carry
+	room := max(len(rest), total, ws.MaxHeader)
+	switch {
+	case len(rest) == 0:
+		r.carry = nil
+	case r.direct() && len(old) < cap(old):
+		return // it grew where it is
+	case total > smallFrame: // no more room than twice what has come: a header alone is cheap to send
+		room = min(total, max(2*len(rest), 2*smallFrame))
+		fallthrough
+	default:
+		r.carry = append(make([]byte, 0, room), rest...)
+	}
+	clear(old)
+}
+
+// frames handles the whole frames in b and returns what comes after, and how
+// large the frame is that begins there, 0 if that is not known.
+func (r *reader) frames(b []byte, now int64) (rest []byte, total int) {
+	c := r.c
+	for len(b) > 0 && !c.over.Load() {
+		h, code := ws.ParseHeader(b, c.role.largest())
+		switch {
+		case code != 0:
+			c.end(code)
+			return nil, 0
+		case h.Size == 0:
+			return b, 0
+		case len(b) < h.Size+h.Length:
+			return b, h.Size + h.Length
+		}
+		p := b[h.Size : h.Size+h.Length]
+		b = b[h.Size+h.Length:]
+		ws.Mask(p, h.Key)
+		if code := r.one(h.Op, p, now); code != 0 {
+			c.end(code)
+		}
+	}
+	return nil, 0
+}
+
+// one handles a frame. A code ends the connection.
+func (r *reader) one(op ws.Op, p []byte, now int64) ws.Code {
+	c := r.c
+	switch op {
+	case ws.Binary:
+		if !c.started.Load() {
+			c.started.Store(true)
+		}
+		return c.role.message(p, now)
+	case ws.Ping:
+		c.mu.Lock()
+		copy(c.frame(ws.Pong, len(p)), p)
+		c.mu.Unlock()
+		r.reply = true
+	case ws.Close:
+		c.byPeer.Store(true)
+		return ws.Reply(p)
+	}
+	return 0
+}

@@ -1,0 +1,149 @@
+package hub
+
+import (
+	"crypto/tls"
+	"net"
+	"net/http"
+	"net/netip"
+	"slices"
+	"time"
+
+	"github.com/tacet-chat/tacet/internal/wire"
+	"github.com/tacet-chat/tacet/relay/internal/gate"
+	"github.com/tacet-chat/tacet/relay/internal/ws"
+)
+
+// ServePut serves GET /v1/put: a WebSocket that is one put context.
+func (h *Hub) ServePut(w http.ResponseWriter, r *http.Request) { h.upgrade(w, r, gate.Put) }
+
+// ServeWatch serves GET /v1/watch: a WebSocket that watches addresses.
+func (h *Hub) ServeWatch(w http.ResponseWriter, r *http.Request) { h.upgrade(w, r, gate.Watch) }
+
+// refuse answers with a status and one line of text.
+func refuse(w http.ResponseWriter, status int, text string) {
+	w.Header().Set("Cache-Control", "no-store")
+	http.Error(w, text, status)
+}
+
+// admit refuses what pages send and what is encoded.
+func (h *Hub) admit(w http.ResponseWriter, r *http.Request) bool {
+	for _, origin := range r.Header.Values("Origin") {
+		if !slices.Contains(h.cfg.Origins, origin) {
+			refuse(w, http.StatusForbidden, "this origin is not listed")
+			return false
+		}
+	}
+	if r.Header.Get("Content-Encoding") != "" {
+		refuse(w, http.StatusUnsupportedMediaType, "no encoding is wanted")
+		return false
+	}
+	return true
+}
+
+func (h *Hub) allow(r *http.Request, what gate.What) bool {
+	if h.cfg.Limit == nil {
+		return true
+	}
+	remote, _ := netip.ParseAddrPort(r.RemoteAddr) // none over a Unix socket
+	return h.cfg.Limit.Allow(remote.Addr(), what)
+}
+
+func (h *Hub) release(what gate.What) {
+	if h.cfg.Limit != nil {
+		h.cfg.Limit.Release(what)
+	}
+}
+
+// upgrade turns a request into a connection of ours and leaves the goroutine of
+// net/http, so that everything which that holds is let go.
+func (h *Hub) upgrade(w http.ResponseWriter, r *http.Request, what gate.What) {
+	if !h.admit(w, r) {
+		return
+	}
+	accept, err := ws.Accept(r)
+	switch {
+	case r.Method != http.MethodGet:
+		refuse(w, http.StatusMethodNotAllowed, "GET is wanted")
+		return
+	case err != nil:
+		w.Header().Set("Sec-Websocket-Version", "13") // RFC 6455, Section 4.2.2
+		refuse(w, http.StatusBadRequest, err.Error())
+		return
+	case h.cfg.Binding && what == gate.Watch && r.TLS == nil:
+		refuse(w, http.StatusBadRequest, "this relay binds watches to TLS")
+		return
+	}
+	allowed := h.allow(r, what)
+	if !allowed && what != gate.Watch { // a watch is told in its own words
+		refuse(w, http.StatusTooManyRequests, "over a limit")
+		return
+	}
+	c, ok := h.hijack(w, what, accept, allowed)
+	if !ok {
+		if allowed {
+			h.release(what)
+		}
+		return
+	}
+	go c.serve()
+}
+
+// hijack takes the connection of a request over and answers the handshake.
+func (h *Hub) hijack(w http.ResponseWriter, what gate.What, accept string, allowed bool) (*conn, bool) {
+	nc, rw, err := http.NewResponseController(w).Hijack()
+	if err != nil {
+		refuse(w, http.StatusBadRequest, ws.ErrHandshake.Error())
+		return nil, false
+	}
+	if rw.Reader.Buffered() > 0 { // a client waits for our answer before it says more
+		nc.Close()
+		return nil, false
+	}
+	nc.SetDeadline(time.Now().Add(firstWithin))
+	if _, err := nc.Write(ws.AppendSwitching(nil, accept)); err != nil {
+		nc.Close()
+		return nil, false
+	}
+	nc.SetDeadline(time.Time{})
+	c, err := h.adopt(nc, what, allowed)
+	if err != nil {
+		nc.Close()
+		return nil, false
+	}
+	return c, true
+}
+
+// adopt makes a connection of a socket that has answered its handshake.
+func (h *Hub) adopt(nc net.Conn, what gate.What, allowed bool) (*conn, error) {
+	var c *conn
+	if what == gate.Watch {
+		w := &watcher{turnedAway: !allowed}
+		if t, ok := nc.(*tls.Conn); ok && h.cfg.Binding {
+			state := t.ConnectionState()
+			b, err := state.ExportKeyingMaterial(wire.ExporterLabel, nil, wire.BindingSize)
+			if err != nil {
+				return nil, err
+			}
+			copy(w.binding[:], b)
+		}
+		c = &w.conn
+		c.init(h, nc, what, w)
+	} else {
+		q := new(putter)
+		q.answers.fire = q.answer
+		c = &q.conn
+		c.init(h, nc, what, q)
+	}
+	c.counted = allowed
+	if t, ok := c.nc.(interface{ SetKeepAlive(bool) error }); ok {
+		t.SetKeepAlive(false) // ours would wake a phone every 15 s; pings do its work
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.stopped {
+		return nil, net.ErrClosed
+	}
+	h.active++
+	h.conns[c] = struct{}{}
+	return c, nil
+}
