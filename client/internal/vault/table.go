@@ -1,0 +1,87 @@
+package vault
+
+// Table names a table. All have the same columns; docs/spec/vault.md says what
+// each keeps in A, B and H.
+type Table string
+
+// The tables.
+const (
+	Meta     Table = "meta"     // settings and who we are; H unique
+	Contact  Table = "contact"  // people; H unique
+	Session  Table = "session"  // pair sessions
+	Route    Table = "route"    // routes, ours and theirs
+	Event    Table = "event"    // history
+	Outbox   Table = "outbox"   // what waits for an ack
+	Seen     Table = "seen"     // what came in and must not count twice; H unique
+	Owed     Table = "owed"     // acks that we owe
+	Invite   Table = "invite"   // invites we made; H unique
+	Fragment Table = "fragment" // parts of what is not whole yet
+)
+
+const (
+	tableCount = 10
+	// maxID bounds row ids: the table's number stands above it in the ledger.
+	maxID = 1<<56 - 1
+)
+
+// tables returns the tables in the order of their numbers, which are part of
+// the format: new ones go to the end.
+func tables() [tableCount]Table {
+	return [tableCount]Table{Meta, Contact, Session, Route, Event, Outbox, Seen, Owed, Invite, Fragment}
+}
+
+// number returns the table's number, from 1.
+func (t Table) number() (int, error) {
+	for i, o := range tables() {
+		if t == o {
+			return i + 1, nil
+		}
+	}
+	return 0, ErrRow
+}
+
+// unique says that no two rows may have the same H.
+func (t Table) unique() bool {
+	switch t {
+	case Meta, Contact, Seen, Invite, Owed:
+		return true
+	}
+	return false
+}
+
+// ledgerID is where the ledger keeps the version of a row: number 8 bits ‖ id
+// 56 bits. It fails with ErrRow for an unknown table or an id out of bounds.
+func (t Table) ledgerID(id int64) (int64, error) {
+	n, err := t.number()
+	if err != nil {
+		return 0, err
+	}
+	if id < 1 || id > maxID {
+		return 0, ErrRow
+	}
+	return int64(n)<<56 | id, nil
+}
+
+// schemaVersion is in user_version. A change of anything below raises it.
+const schemaVersion = 1
+
+// schema returns the statements that make an empty database. The text is
+// compared, word for word, when a vault is opened.
+func schema() []string {
+	s := []string{
+		"CREATE TABLE state (id INTEGER PRIMARY KEY, v BLOB NOT NULL) STRICT",
+		"CREATE TABLE ledger (id INTEGER PRIMARY KEY, n INTEGER NOT NULL) STRICT",
+	}
+	for _, t := range tables() {
+		unique := ""
+		if t.unique() {
+			unique = "UNIQUE "
+		}
+		n := string(t)
+		s = append(s,
+			"CREATE TABLE "+n+" (id INTEGER PRIMARY KEY, a INTEGER NOT NULL, b INTEGER NOT NULL, h BLOB, v BLOB NOT NULL) STRICT",
+			"CREATE INDEX "+n+"_a ON "+n+" (a, id, b)", // rows of one A in the order of ids, B at hand
+			"CREATE "+unique+"INDEX "+n+"_h ON "+n+" (h) WHERE h IS NOT NULL")
+	}
+	return s
+}
