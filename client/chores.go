@@ -74,7 +74,11 @@ func (c *Client) maintain(ctx context.Context) error {
 				return nil, err
 			}
 		}
-		return c.engine.Maintain(tx, now)
+		ch, err := c.engine.Maintain(tx, now)
+		if err == nil && renewed {
+			err = c.engine.Renewed(tx, now, ch)
+		}
+		return ch, err
 	})
 }
 

@@ -21,6 +21,7 @@ var pairs = []struct{ inside, outside error }{
 	{convo.ErrStopped, ErrStopped}, {convo.ErrNotYet, ErrNotYet}, {convo.ErrBlocked, ErrRefusedTo}, {convo.ErrGone, ErrGone},
 	{convo.ErrSent, ErrSent}, {convo.ErrEmpty, ErrEmpty}, {convo.ErrLong, ErrLong},
 	{invite.ErrNoInvite, ErrLink}, {invite.ErrCode, ErrLinkTypo}, {invite.ErrVersion, ErrLinkNewer}, {invite.ErrExpired, ErrUsed},
+	{invite.ErrSeveral, ErrSeveral}, {invite.ErrRelay, ErrLink}, {invite.ErrSuite, ErrLinkNewer},
 	{invite.ErrForged, ErrForged}, {invite.ErrBundle, ErrForged},
 }
 

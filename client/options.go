@@ -34,6 +34,7 @@ var (
 	ErrName       = errors.New("that name is taken")
 	ErrNoInvite   = errors.New("no such invite")
 	ErrLink       = errors.New("this is not an invite link")
+	ErrSeveral    = errors.New("there is more than one invite link in this text")
 	ErrLinkTypo   = errors.New("the invite link has a typing error")
 	ErrLinkNewer  = errors.New("the invite link is of a newer version")
 	ErrUsed       = errors.New("used by another device, revoked or expired; ask for a new link")

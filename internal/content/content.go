@@ -27,6 +27,7 @@ const (
 	MaxRoute     = 171       // of a route offer with its realm, opaque here
 	MinRoute     = 108
 	MaxPrekeys   = 2048 // of prekeys for starting again, opaque here
+	MaxManifest  = 1024 // of a manifest, opaque here
 	RouteAckSize = 8    // names a route offer
 )
 
@@ -64,6 +65,7 @@ type Control struct {
 	Accept   bool   // this contact is accepted
 	Name     string // what to call the author, valid UTF-8, at most MaxName bytes
 	Prekeys  []byte // to start a session again, at most MaxPrekeys bytes, or nil
+	Manifest []byte // the author's newest, at most MaxManifest bytes, or nil
 }
 
 // Drop is cover: a message with nothing to say, except that its device is back.
@@ -93,6 +95,7 @@ type (
 		Accept   bool   `cbor:"2,keyasint,omitempty"`
 		Name     string `cbor:"3,keyasint,omitempty"`
 		Prekeys  []byte `cbor:"4,keyasint,omitempty"`
+		Manifest []byte `cbor:"5,keyasint,omitempty"`
 	}
 	formDrop struct {
 		Back bool `cbor:"0,keyasint,omitempty"`
@@ -151,10 +154,10 @@ func (c *Content) check() error {
 func (t *Control) check() error {
 	switch {
 	case len(t.Route) != 0 && (len(t.Route) < MinRoute || len(t.Route) > MaxRoute),
-		len(t.Prekeys) > MaxPrekeys,
+		len(t.Prekeys) > MaxPrekeys, len(t.Manifest) > MaxManifest,
 		len(t.RouteAck) != 0 && len(t.RouteAck) != RouteAckSize,
 		len(t.Name) > MaxName, !utf8.ValidString(t.Name),
-		len(t.Route) == 0 && len(t.RouteAck) == 0 && !t.Accept && t.Name == "" && len(t.Prekeys) == 0:
+		len(t.Route) == 0 && len(t.RouteAck) == 0 && !t.Accept && t.Name == "" && len(t.Prekeys) == 0 && len(t.Manifest) == 0:
 		return ErrContent
 	}
 	return nil
@@ -172,7 +175,7 @@ func (c *Content) form() *formContent {
 		}
 	}
 	if t := c.Control; t != nil {
-		f.Control = &formControl{Route: t.Route, RouteAck: t.RouteAck, Accept: t.Accept, Name: t.Name, Prekeys: t.Prekeys}
+		f.Control = &formControl{Route: t.Route, RouteAck: t.RouteAck, Accept: t.Accept, Name: t.Name, Prekeys: t.Prekeys, Manifest: t.Manifest}
 	}
 	if c.Drop != nil {
 		f.Drop = &formDrop{Back: c.Drop.Back}

@@ -64,7 +64,7 @@ var known = []error{
 	client.ErrContact, client.ErrName, client.ErrNoInvite, client.ErrLink, client.ErrLinkTypo, client.ErrLinkNewer, client.ErrUsed,
 	client.ErrForged, client.ErrRelayKey, client.ErrOwnInvite, client.ErrKnown, client.ErrStopped, client.ErrNotYet, client.ErrRefusedTo,
 	client.ErrGone, client.ErrSent, client.ErrEmpty, client.ErrLong, client.ErrState, client.ErrWords, client.ErrNoRelay,
-	client.ErrNetwork, client.ErrRunning, client.ErrClosed, errDeadline,
+	client.ErrNetwork, client.ErrRunning, client.ErrClosed, errDeadline, client.ErrSeveral,
 }
 
 // errDeadline stands for a caller's deadline: the answer still has a result.

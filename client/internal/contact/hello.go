@@ -132,7 +132,7 @@ func MakePrimary(tx Tx, contact int64, s *session.Session, now time.Time, primar
 		}
 	}
 	return tx.PutSession(&SessionRecord{
-		Contact: contact, State: s.Append(nil), Initiator: s.Initiator(), Sent: s.Sent(), Primary: primary, Born: now.Unix(),
+		Contact: contact, State: s.Append(nil), Initiator: s.Initiator(), Sent: s.Sent(), Highest: s.Highest(), Primary: primary, Born: now.Unix(),
 	})
 }
 
@@ -295,12 +295,29 @@ func (r *Record) NewManifest(m *manifest.Manifest, now time.Time) error {
 	case err == nil:
 	case errors.Is(err, manifest.ErrGap) && m.Verify(r.Root, now) == nil:
 		r.Warning = "they set up a new device; their safety number is the same"
+	case Doubtful(err):
+		r.Stop, r.Warning = true, WarnManifest
+		return err
 	default:
-		r.Stop, r.Warning = true, "their list of devices went back or has two versions: somebody may be using an old copy of their keys"
 		return err
 	}
 	r.Manifest = raw
 	return nil
+}
+
+// WarnManifest is shown when a contact's manifests contradict each other.
+const WarnManifest = "their list of devices went back or has two versions: somebody may be using an old copy of their keys"
+
+// Doubtful reports whether a manifest error means that somebody shows another
+// past than the one that was seen. Others (expired, badly signed) are refused
+// without a word: anybody could send them.
+func Doubtful(err error) bool {
+	for _, is := range []error{manifest.ErrRollback, manifest.ErrFork, manifest.ErrRevoked, manifest.ErrRemoved, manifest.ErrChanged} {
+		if errors.Is(err, is) {
+			return true
+		}
+	}
+	return false
 }
 
 // recordFor returns the record of a root with everything of an earlier

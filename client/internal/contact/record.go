@@ -140,7 +140,7 @@ type SessionRecord struct {
 	State     []byte `cbor:"1,keyasint"`
 	Initiator bool   `cbor:"2,keyasint"` // we started it
 	Sent      uint32 `cbor:"3,keyasint"` // messages sealed
-	Received  uint32 `cbor:"4,keyasint"` // messages opened, each once
+	Highest   uint32 `cbor:"4,keyasint"` // newest message opened, by number since the session began
 	Primary   bool   `cbor:"5,keyasint"` // new messages are sealed in this one
 	Born      int64  `cbor:"6,keyasint"`
 }

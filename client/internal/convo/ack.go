@@ -1,10 +1,12 @@
 package convo
 
 import (
+	"errors"
 	"time"
 
 	"github.com/tacet-chat/tacet/client/internal/contact"
 	"github.com/tacet-chat/tacet/internal/content"
+	"github.com/tacet-chat/tacet/internal/session"
 	"github.com/tacet-chat/tacet/internal/wire"
 )
 
@@ -47,7 +49,11 @@ func (e *Engine) Acks(tx Tx, now time.Time, id int64) (*Ack, error) {
 	if err != nil {
 		return nil, err
 	}
-	if a.Payload, err = e.seal(tx, id, block); err != nil {
+	a.Payload, err = e.seal(tx, id, block)
+	if errors.Is(err, session.ErrFull) {
+		return nil, nil // owed until they have answered
+	}
+	if err != nil {
 		return nil, err
 	}
 	return a, tx.Settle(id, ids, false)
@@ -58,7 +64,7 @@ func (e *Engine) acks(tx Tx, id int64, ids []wire.MessageID) (*content.Acks, err
 	if err != nil {
 		return nil, err
 	}
-	return &content.Acks{IDs: ids, Highest: s.Received}, nil
+	return &content.Acks{IDs: ids, Highest: s.Highest}, nil
 }
 
 // ride lets owed acks go along with something that is kept until it is acked.

@@ -135,6 +135,11 @@ func (e *Engine) control(tx Tx, now time.Time, r *contact.Record, c *content.Con
 			r.Prekeys = c.Prekeys
 		}
 	}
+	if len(c.Manifest) > 0 {
+		if err := e.newManifest(tx, now, r, c.Manifest, ch); err != nil {
+			return err
+		}
+	}
 	if c.Name != "" {
 		r.Claimed = contact.CleanName(c.Name)
 	}
@@ -174,6 +179,38 @@ func (e *Engine) greet(tx Tx, now time.Time, r *contact.Record, ch *Change) erro
 	}
 	_, err := e.write(tx, now, r, &content.Content{Sent: uint64(now.Unix()), Control: ctl}, Row{}, ch)
 	return err
+}
+
+// newManifest takes a newer list of the contact's devices.
+//
+// spec: manifest.md#checks
+func (e *Engine) newManifest(tx Tx, now time.Time, r *contact.Record, raw []byte, ch *Change) error {
+	m, err := manifest.Parse(raw)
+	if err != nil {
+		return nil // of a newer version, or nonsense: the old one stays
+	}
+	if err := r.NewManifest(m, now); contact.Doubtful(err) {
+		return e.notice(tx, now, r.ID, r.Warning, ch)
+	}
+	return nil
+}
+
+// Renewed tells every contact about our own new manifest.
+func (e *Engine) Renewed(tx Tx, now time.Time, ch *Change) error {
+	people, err := tx.Contacts()
+	if err != nil {
+		return err
+	}
+	for _, r := range people {
+		if r.State != contact.Accepted || r.Stop {
+			continue
+		}
+		c := &content.Content{Sent: uint64(now.Unix()), Control: &content.Control{Manifest: e.Self.Manifest.Append(nil)}}
+		if _, err := e.write(tx, now, r, c, Row{}, ch); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func (e *Engine) signedBy(r *contact.Record, p *pqxdh.Prekeys) bool {

@@ -1,6 +1,7 @@
 package convo
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"time"
@@ -161,7 +162,9 @@ func (e *Engine) queue(tx Tx, now time.Time, n *Row, ch *Change) error {
 	}
 	if sealed < MaxSealed {
 		if _, err := tx.NextUnsealed(n.Contact); err == ErrGone {
-			return e.sealRow(tx, now, n, ch)
+			if err := e.sealRow(tx, now, n, ch); !errors.Is(err, session.ErrFull) {
+				return err
+			}
 		} else if err != nil {
 			return err
 		}
@@ -195,7 +198,11 @@ func (e *Engine) topUp(tx Tx, now time.Time, id int64, ch *Change) error {
 		if err != nil {
 			return err
 		}
-		if err := e.sealRow(tx, now, n, ch); err != nil {
+		err = e.sealRow(tx, now, n, ch)
+		if errors.Is(err, session.ErrFull) {
+			return nil // until they have answered
+		}
+		if err != nil {
 			return err
 		}
 	}

@@ -40,10 +40,6 @@ func (e *Engine) Met(tx Tx, now time.Time, route *contact.RouteRecord, whole []b
 		return nil, err
 	}
 	rec := s[len(s)-1]
-	rec.Received++
-	if err := tx.PutSession(rec); err != nil {
-		return nil, err
-	}
 	if err := tx.PutOpened(r.ID, session.InnerHash(whole), in.Message, now.Unix()/daySeconds, true); err != nil {
 		return nil, err
 	}
@@ -53,7 +49,7 @@ func (e *Engine) Met(tx Tx, now time.Time, route *contact.RouteRecord, whole []b
 			return nil, err
 		}
 	}
-	if _, _, err := e.take(tx, now, r, rec, in.Block, ch); err != nil {
+	if _, _, err := e.take(tx, now, r, rec, in.Block, false, ch); err != nil {
 		return nil, err
 	}
 	if r.State == contact.Accepted {

@@ -47,7 +47,7 @@ func (e *Engine) Pair(tx Tx, now time.Time, route *contact.RouteRecord, m wire.M
 	} else if ok {
 		return e.again(tx, r.ID, m, ch)
 	}
-	s, block, err := e.open(tx, now, r.ID, payload)
+	s, block, late, err := e.open(tx, now, r.ID, payload)
 	if err != nil {
 		return 0, nil, err
 	}
@@ -64,14 +64,13 @@ func (e *Engine) Pair(tx Tx, now time.Time, route *contact.RouteRecord, m wire.M
 		ch.owes(r.ID)
 		return Nothing, ch, nil
 	}
-	s.Received++
 	if err := tx.PutSession(s); err != nil {
 		return 0, nil, err
 	}
 	if err := e.answered(tx, r); err != nil {
 		return 0, nil, err
 	}
-	shown, owes, err := e.take(tx, now, r, s, block, ch)
+	shown, owes, err := e.take(tx, now, r, s, block, late, ch)
 	if err != nil {
 		return 0, nil, err
 	}
@@ -98,11 +97,12 @@ func (e *Engine) again(tx Tx, id int64, m wire.MessageID, ch *Change) (Outcome, 
 }
 
 // open tries the contact's sessions, the primary one first. It returns the
-// session with its next state, not yet stored, or nil when none opens it.
-func (e *Engine) open(tx Tx, now time.Time, id int64, payload []byte) (*contact.SessionRecord, []byte, error) {
+// session with its next state, not yet stored, or nil when none opens it, and
+// whether the message is older than the newest one so far.
+func (e *Engine) open(tx Tx, now time.Time, id int64, payload []byte) (_ *contact.SessionRecord, block []byte, late bool, err error) {
 	all, err := tx.SessionsOf(id)
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, false, err
 	}
 	for _, first := range []bool{true, false} {
 		for _, rec := range all {
@@ -111,30 +111,33 @@ func (e *Engine) open(tx Tx, now time.Time, id int64, payload []byte) (*contact.
 			}
 			s, err := session.Parse(rec.State)
 			if err != nil {
-				return nil, nil, fmt.Errorf("opening session: %w", err)
+				return nil, nil, false, fmt.Errorf("opening session: %w", err)
 			}
 			block, err := s.Open(e.Rand, now, payload)
 			if err == nil {
-				rec.State = s.Append(nil)
+				late = !rec.Primary || s.Highest() <= rec.Highest
+				rec.State, rec.Highest = s.Append(nil), s.Highest()
 			}
 			s.Wipe()
 			if err == nil {
-				return rec, block, nil
+				return rec, block, late, nil
 			}
 		}
 	}
-	return nil, nil, nil
+	return nil, nil, false, nil
 }
 
 // take reads a block and does what it says. A block that this version cannot
 // read is acked and shown as such: sending it again would not help.
-func (e *Engine) take(tx Tx, now time.Time, r *contact.Record, s *contact.SessionRecord, raw []byte, ch *Change) (shown, owes bool, err error) {
+func (e *Engine) take(tx Tx, now time.Time, r *contact.Record, s *contact.SessionRecord, raw []byte, late bool, ch *Change) (shown, owes bool, err error) {
 	b, err := pad.Parse(raw)
 	if err != nil {
 		return true, true, e.notice(tx, now, r.ID, "a message came that this version cannot read", ch)
 	}
-	if err := e.refs(tx, now, r, &b, ch); err != nil {
-		return false, false, err
+	if !late {
+		if err := e.refs(tx, now, r, &b, ch); err != nil {
+			return false, false, err
+		}
 	}
 	body := b.Content
 	if b.Parts > 1 {
@@ -189,8 +192,10 @@ func (e *Engine) takeAcks(tx Tx, now time.Time, r *contact.Record, s *contact.Se
 	return nil
 }
 
-// refs compares the manifests that a block names with those that are known. A
-// lower sequence or another hash at the same one is shown and stops sending.
+// refs compares the manifests that a block names with those that are known: of
+// theirs, a lower sequence or another hash at the same one is shown and stops
+// sending; of ours, one that we never signed is shown. It is asked of blocks
+// that are newer than all before: late ones name what was true then.
 //
 // spec: manifest.md#checks
 func (e *Engine) refs(tx Tx, now time.Time, r *contact.Record, b *pad.Block, ch *Change) error {
@@ -198,18 +203,25 @@ func (e *Engine) refs(tx Tx, now time.Time, r *contact.Record, b *pad.Block, ch 
 	if err != nil {
 		return fmt.Errorf("reading stored manifest: %w", err)
 	}
-	if r.Stop {
+	err = manifest.CheckRef(e.Self.Manifest.Ref(), b.Theirs)
+	if (errors.Is(err, manifest.ErrNewer) || errors.Is(err, manifest.ErrFork)) && r.Warning != warnOurs {
+		r.Warning = warnOurs
+		if err := errors.Join(tx.PutContact(r), e.notice(tx, now, r.ID, warnOurs, ch)); err != nil {
+			return err
+		}
+	}
+	if r.Stop || !contact.Doubtful(manifest.CheckRef(m.Ref(), b.Ours)) {
 		return nil
 	}
-	if err := manifest.CheckRef(m.Ref(), b.Ours); err == nil || errors.Is(err, manifest.ErrNewer) {
-		return nil
-	}
-	r.Stop, r.Warning = true, "their list of devices went back or has two versions: somebody may be using an old copy of their keys"
+	r.Stop, r.Warning = true, contact.WarnManifest
 	if err := tx.PutContact(r); err != nil {
 		return err
 	}
 	return e.notice(tx, now, r.ID, r.Warning, ch)
 }
+
+// warnOurs is shown when a contact knows a list of our devices that we do not.
+const warnOurs = "they know a list of your devices that this device did not sign: its storage is old, or somebody has your recovery words"
 
 // notice adds a line that the client itself says.
 func (e *Engine) notice(tx Tx, now time.Time, id int64, text string, ch *Change) error {
