@@ -39,6 +39,8 @@ var (
 	ErrIdentity = errors.New("the other end does not have the pinned key")
 	// ErrTime: the other end's signed time is not to be believed, or ours is not.
 	ErrTime = errors.New("signed time is too far from the local clock")
+	// ErrNothing: what was asked for is not there, or not any more.
+	ErrNothing = errors.New("nothing is there")
 	// ErrClosed: the transport was closed.
 	ErrClosed = errors.New("transport is closed")
 )
@@ -131,6 +133,7 @@ type Transport interface {
 	// Ack deletes stored deliveries. Transports without Acks do nothing.
 	Ack(ctx context.Context, ids []DeliveryID) error
 	// Close ends all connections and every call that is under way, with
-	// ErrClosed, and returns when nothing of them is left running.
+	// ErrClosed, and returns when nothing of them is left running: so it must not
+	// be called by Deliver.
 	Close() error
 }

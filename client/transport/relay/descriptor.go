@@ -1,0 +1,111 @@
+package relay
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"net/http"
+	"slices"
+	"time"
+
+	"github.com/tacet-chat/tacet/internal/key"
+	"github.com/tacet-chat/tacet/internal/wire"
+)
+
+// Descriptor returns what the relay says of itself, checked against the pinned
+// realm key. It is at most an hour old.
+func (r *Relay) Descriptor(ctx context.Context) (wire.Descriptor, error) {
+	if err := r.enter(); err != nil {
+		return wire.Descriptor{}, err
+	}
+	defer r.calls.Done()
+	ctx, cancel := r.bound(ctx, requestWithin)
+	defer cancel()
+	d, err := r.describe(ctx, once())
+	if err != nil {
+		return wire.Descriptor{}, plain(ctx, err)
+	}
+	out := *d
+	out.Roles = slices.Clone(d.Roles)
+	return out, nil
+}
+
+// describe returns the descriptor for all connections to share, which is not to
+// be changed. If it has to be fetched, one caller does, over the name that its
+// own connection will have: the others then have no request that could be
+// counted with theirs.
+func (r *Relay) describe(ctx context.Context, isolate string) (*wire.Descriptor, error) {
+	select {
+	case r.asking <- struct{}{}:
+		defer func() { <-r.asking }()
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	r.mu.Lock()
+	d, age := r.descriptor, time.Since(r.fetched)
+	r.mu.Unlock()
+	if d != nil && age < descriptorAge {
+		return d, nil
+	}
+	answer, err := r.ask(ctx, request{isolate: isolate, pin: &r.pin, method: http.MethodGet, path: "/v1/realm", limit: wire.MaxDescriptor})
+	if err != nil {
+		return nil, err
+	}
+	if err := answer.good(); err != nil {
+		return nil, err
+	}
+	fresh, err := readDescriptor(answer.body, &r.pin)
+	if err != nil {
+		return nil, err
+	}
+	if fresh.Binding && r.at.plain {
+		return nil, broken("proofs are said to be bound to TLS, and there is none")
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.descriptor, r.fetched = &fresh, time.Now()
+	return &fresh, nil
+}
+
+// distrust forgets the descriptor: what was signed does not fit it, as after
+// an operator changed keys. The next connection asks anew.
+func (r *Relay) distrust() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.descriptor = nil
+}
+
+// readDescriptor reads a signed descriptor and checks that the realm key is the
+// pinned one, if there is a pin, and signed it.
+//
+// spec: relay-api.md#realm
+func readDescriptor(b []byte, pin *[32]byte) (wire.Descriptor, error) {
+	d, sig, body, err := wire.ParseDescriptor(b)
+	if err != nil {
+		return wire.Descriptor{}, broken("its descriptor is malformed")
+	}
+	if pin != nil && sha256.Sum256(d.Realm[:]) != *pin {
+		return wire.Descriptor{}, stranger("the descriptor of the realm")
+	}
+	if !key.Verify(d.Realm, sig, wire.LabelDescriptor, body) {
+		return wire.Descriptor{}, stranger("the signature of the descriptor")
+	}
+	return d, nil
+}
+
+// readSecond checks a signed second and returns its unix seconds.
+//
+// spec: relay-api.md#second
+func readSecond(b []byte, by [32]byte) (int64, error) {
+	if len(b) != wire.SecondSize {
+		return 0, wrongTime("the time of the relay has the wrong size")
+	}
+	if !key.Verify(by, key.Signature(b[8:]), wire.LabelSecond, b[:8]) {
+		return 0, wrongTime("the time of the relay is not signed by its time key")
+	}
+	unix := binary.BigEndian.Uint64(b)
+	if unix > 1<<40 { // year 36,812: a time of date arithmetic gone wrong
+		return 0, wrongTime("the time of the relay cannot be")
+	}
+	return int64(unix), nil
+}

@@ -1,0 +1,54 @@
+package relay
+
+import (
+	"context"
+	"crypto/tls"
+	"net"
+)
+
+// Dialer opens a stream to addr, host:port. isolate names the connection: where
+// network addresses are hidden, different names must share nothing.
+type Dialer = func(ctx context.Context, network, addr, isolate string) (net.Conn, error)
+
+// Direct returns a dialer that connects straight to the relay, which then sees
+// our network address.
+func Direct() Dialer {
+	// No TCP keepalive: the relay's pings find out what it would, and every
+	// packet wakes a phone's radio.
+	d := &net.Dialer{KeepAlive: -1}
+	return func(ctx context.Context, network, addr, _ string) (net.Conn, error) {
+		return d.DialContext(ctx, network, addr)
+	}
+}
+
+// stream is a connection that is ready for HTTP.
+type stream struct {
+	net.Conn
+	tls   *tls.ConnectionState // nil without TLS
+	realm [32]byte             // fingerprint of the realm key that TLS showed
+}
+
+// connect opens a stream and checks who is there. The caller closes it.
+func (r *Relay) connect(ctx context.Context, isolate string, pin *[32]byte) (*stream, error) {
+	c, err := r.dial(ctx, "tcp", r.at.addr(), isolate)
+	if err != nil {
+		return nil, err
+	}
+	if r.at.plain {
+		// What a resolver makes of "localhost" must not lead elsewhere without TLS.
+		if a, ok := c.RemoteAddr().(*net.TCPAddr); ok && !a.IP.IsLoopback() {
+			c.Close()
+			return nil, stranger("a relay on this machine")
+		}
+		return &stream{Conn: c}, nil
+	}
+	s := &stream{}
+	t := tls.Client(c, tlsConfig(r.at.host, pin, &s.realm))
+	if err := t.HandshakeContext(ctx); err != nil {
+		c.Close()
+		return nil, err
+	}
+	state := t.ConnectionState()
+	s.Conn, s.tls = t, &state
+	return s, nil
+}

@@ -1,0 +1,111 @@
+package relay
+
+import (
+	"context"
+	"crypto/sha256"
+	"net/http"
+
+	"github.com/tacet-chat/tacet/internal/wire"
+)
+
+// FetchUnpinned gets one blob from a relay whose realm key is not known yet, and
+// the fingerprint of the key that it showed. It is for the one fetch of an
+// invite's bundle, which itself says which key the relay must have: the caller
+// compares, and takes nothing from the blob before. Options.Pin is not used.
+func FetchUnpinned(ctx context.Context, o Options, id wire.BlobID) (blob []byte, realm [32]byte, err error) {
+	r, err := open(o)
+	if err != nil {
+		return nil, realm, err
+	}
+	defer r.Close()
+	ctx, cancel := r.bound(ctx, requestWithin)
+	defer cancel()
+	name := once()
+	blob, realm, err = r.get(ctx, name, id, nil)
+	if err == nil && r.at.plain {
+		realm, err = r.identify(ctx, name)
+	}
+	if err != nil {
+		return nil, [32]byte{}, plain(ctx, err)
+	}
+	return blob, realm, nil
+}
+
+// Identify returns the fingerprint of the realm key that a relay shows. Nothing
+// proves that it is the one that its operator means. Options.Pin is not used.
+func Identify(ctx context.Context, o Options) (realm [32]byte, err error) {
+	r, err := open(o)
+	if err != nil {
+		return realm, err
+	}
+	defer r.Close()
+	ctx, cancel := r.bound(ctx, requestWithin)
+	defer cancel()
+	realm, err = r.identify(ctx, once())
+	return realm, plain(ctx, err)
+}
+
+// identify takes the key from the descriptor, which with TLS must be the
+// certificate's.
+func (r *Relay) identify(ctx context.Context, isolate string) ([32]byte, error) {
+	a, err := r.ask(ctx, request{isolate: isolate, method: http.MethodGet, path: "/v1/realm", limit: wire.MaxDescriptor})
+	if err != nil {
+		return [32]byte{}, err
+	}
+	if err := a.good(); err != nil {
+		return [32]byte{}, err
+	}
+	var pin *[32]byte
+	if !r.at.plain {
+		pin = &a.realm
+	}
+	d, err := readDescriptor(a.body, pin)
+	if err != nil {
+		return [32]byte{}, err
+	}
+	return sha256.Sum256(d.Realm[:]), nil
+}
+
+// Network opens relays, all reached in the same way.
+type Network struct {
+	proxy string
+	dial  Dialer
+}
+
+// NewNetwork returns a network that is reached through the proxy, as in SOCKS5,
+// or directly if proxy is empty.
+func NewNetwork(proxy string) (*Network, error) {
+	if proxy == "" {
+		return &Network{dial: Direct()}, nil
+	}
+	dial, err := SOCKS5(proxy)
+	if err != nil {
+		return nil, err
+	}
+	return &Network{proxy: proxy, dial: dial}, nil
+}
+
+// options returns the options for a relay of that name.
+func (n *Network) options(name string) Options {
+	return Options{Name: name, Dial: n.dial, HidesAddress: n.proxy != ""}
+}
+
+// Open is New for a relay of this network.
+func (n *Network) Open(name string, pin [32]byte) (*Relay, error) {
+	o := n.options(name)
+	o.Pin = &pin
+	return New(o)
+}
+
+// Identify is the package's Identify for a relay of this network.
+func (n *Network) Identify(ctx context.Context, name string) (pin [32]byte, err error) {
+	return Identify(ctx, n.options(name))
+}
+
+// FetchUnpinned is the package's FetchUnpinned for a relay of this network.
+func (n *Network) FetchUnpinned(ctx context.Context, name string, id wire.BlobID) (blob []byte, pin [32]byte, err error) {
+	return FetchUnpinned(ctx, n.options(name), id)
+}
+
+// Proxy says how relays are reached, for people: empty when directly.
+func (n *Network) Proxy() string { return n.proxy }
