@@ -132,7 +132,7 @@ func Start(rand io.Reader, self Self, peer Peer, route []byte, name string, firs
 //
 // spec: hello.md#accepting
 func Accept(rand io.Reader, now time.Time, self Self, priv *pqxdh.Private, pre *pqxdh.Prekeys, bundle [32]byte, h *Hello) (*Session, []byte, error) {
-	if h.Suite != pqxdh.Suite || h.Initial.Suite != h.Suite {
+	if h.Suite != pqxdh.Suite {
 		return nil, nil, ErrSuite
 	}
 	if err := h.check(); err != nil {
