@@ -95,8 +95,17 @@ func (b *Blobs) ServeGet(w http.ResponseWriter, r *http.Request) {
 		receipt := b.receipt(id, hash)
 		w.Header().Set(ReceiptHeader, hex.EncodeToString(receipt.Append(nil)))
 		w.Header().Set("Content-Type", "application/octet-stream")
-		http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(content))
+		http.ServeContent(unstored{w}, r, "", time.Time{}, bytes.NewReader(content))
 	}
+}
+
+// unstored keeps an answer out of caches: net/http drops the header that says
+// so when a range does not fit.
+type unstored struct{ http.ResponseWriter }
+
+func (w unstored) WriteHeader(status int) {
+	w.Header().Set("Cache-Control", "no-store")
+	w.ResponseWriter.WriteHeader(status)
 }
 
 // ServeDelete is DELETE /v1/blob/{id}.
