@@ -18,6 +18,8 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
+	"syscall"
 	"time"
 
 	sqlite3 "github.com/ncruces/go-sqlite3"
@@ -105,7 +107,7 @@ func Open(opt Options) (*Store, error) {
 			s.stmts.close()
 			s.db.Close()
 		}
-		return nil, fmt.Errorf("opening blob store: %w", explain(err))
+		return nil, fmt.Errorf("opening blob store: %w", s.explain(err))
 	}
 	return s, nil
 }
@@ -207,7 +209,12 @@ func (s *Store) checkSchema() error {
 // setUp chooses how the file is written. FAST instead of ON would leave
 // deleted content on pages that become free.
 func (s *Store) setUp() error {
-	if err := s.db.Exec(fmt.Sprintf("PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL; PRAGMA secure_delete=ON;"+
+	if mode, err := s.text("PRAGMA journal_mode=WAL"); err != nil {
+		return err
+	} else if mode != "wal" {
+		return fmt.Errorf("%w: journal mode is %s", ErrForeign, mode)
+	}
+	if err := s.db.Exec(fmt.Sprintf("PRAGMA synchronous=FULL; PRAGMA secure_delete=ON;"+
 		"PRAGMA wal_autocheckpoint=%d; PRAGMA cache_size=-%d; PRAGMA max_page_count=%d", logPages, cacheKiB, max(64, s.opt.Max/pageSize))); err != nil {
 		return err
 	}
@@ -232,6 +239,19 @@ func (s *Store) number(sql string) (n int64, err error) {
 		n = q.ColumnInt64(0)
 	}
 	return n, q.Err()
+}
+
+// text runs a query of one text.
+func (s *Store) text(sql string) (v string, err error) {
+	q, _, err := s.db.Prepare(sql)
+	if err != nil {
+		return "", err
+	}
+	defer q.Close()
+	if q.Step() {
+		v = q.ColumnText(0)
+	}
+	return v, q.Err()
 }
 
 // Receipts returns the key that signs receipts.
@@ -268,7 +288,7 @@ func (s *Store) Close() error {
 	if cerr := s.db.Close(); err == nil {
 		err = cerr
 	}
-	return explain(err)
+	return s.explain(err)
 }
 
 // gather adds to c the calls that wait just now.
@@ -367,11 +387,11 @@ func (s *Store) ask(ctx context.Context, write bool, do func() error) error {
 	case <-ctx.Done():
 		return ctx.Err()
 	}
-	return explain(<-c.done) // Run answers every call that it took
+	return s.explain(<-c.done) // Run answers every call that it took
 }
 
 // explain joins SQLite's reasons with the errors that callers branch on.
-func explain(err error) error {
+func (s *Store) explain(err error) error {
 	switch {
 	case err == nil, errors.Is(err, ErrDamaged), errors.Is(err, ErrForeign):
 		return err
@@ -381,8 +401,51 @@ func explain(err error) error {
 		return fmt.Errorf("%w: %w", ErrDamaged, err)
 	case errors.Is(err, sqlite3.NOTADB):
 		return fmt.Errorf("%w: %w", ErrForeign, err)
+	case errors.Is(err, sqlite3.IOERR):
+		// The reason is lost on the way out of the database: find it anew.
+		if cause := probe(filepath.Dir(s.opt.Path)); errors.Is(cause, syscall.ENOSPC) || errors.Is(cause, syscall.EDQUOT) {
+			return fmt.Errorf("%w: %w", blob.ErrFull, cause)
+		} else if cause != nil {
+			return fmt.Errorf("%w: %w", err, cause)
+		}
 	}
 	return err
 }
 
+// probe writes as much as the largest transaction, and takes it back.
+func probe(dir string) error {
+	f, err := os.CreateTemp(dir, ".probe-*")
+	if err != nil {
+		return err
+	}
+	chunk := make([]byte, 256<<10)
+	for range maxBatch {
+		if _, err = f.Write(chunk); err != nil {
+			break
+		}
+	}
+	return errors.Join(err, f.Close(), os.Remove(f.Name()))
+}
+
 var _ blob.Store = (*Store)(nil)
+
+// Check reads a whole store that no relay has open and fails with ErrDamaged if
+// anything in it does not fit together.
+func Check(path string) error {
+	db, err := sqlite3.OpenFlags(path, sqlite3.OPEN_READWRITE)
+	s := &Store{opt: Options{Path: path}, db: db}
+	if err != nil {
+		return s.explain(err)
+	}
+	verdict, err := s.text("PRAGMA locking_mode=EXCLUSIVE")
+	if err == nil {
+		verdict, err = s.text("PRAGMA integrity_check(1)")
+	}
+	if err = errors.Join(err, db.Close()); err != nil {
+		return s.explain(err)
+	}
+	if verdict != "ok" {
+		return ErrDamaged
+	}
+	return nil
+}

@@ -372,7 +372,7 @@ func TestTheLogDoesNotGrowWithoutEnd(t *testing.T) {
 	dir := t.TempDir()
 	s, stop := start(t, dir, 256<<20)
 	defer stop()
-	for i := range byte(240) {
+	for i := range byte(160) {
 		if _, err := s.Create(t.Context(), storetest.NewEntry(i, 256<<10), today); err != nil {
 			t.Fatal(err)
 		}
@@ -382,7 +382,7 @@ func TestTheLogDoesNotGrowWithoutEnd(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got, want := info.Size(), int64(24<<20); got > want {
-		t.Errorf("got a log of %d bytes after 60 MiB, want at most %d", got, want)
+		t.Errorf("got a log of %d bytes after 40 MiB, want at most %d", got, want)
 	}
 }
 
