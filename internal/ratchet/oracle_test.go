@@ -57,22 +57,24 @@ func (t *tape) Read(b []byte) (int, error) {
 	return n, err
 }
 
+// keys notes the ratchet keys that one operation made.
+func (s *scenario) keys(who string, tp *tape) {
+	for _, n := range tp.notes {
+		s.Keys[who] = append(s.Keys[who], hexOf(n))
+	}
+}
+
 // play runs a random conversation with losses, late and repeated messages.
 func play(t *testing.T, seed uint64, steps int) (scenario, []outcome) {
 	d, r := dice(seed), stream(fmt.Sprint("oracle ", seed))
 	sk, signed := secretOf[key.SharedRole](t, r), secretOf[key.DHRole](t, r)
 	s := scenario{SK: hexOf(sk.Bytes()), Signed: hexOf(signed.Bytes()), AD: hexOf(ad), Keys: map[string][]string{"a": {}, "b": {}}}
-	keys := func(who string, tp *tape) {
-		for _, n := range tp.notes {
-			s.Keys[who] = append(s.Keys[who], hexOf(n))
-		}
-	}
 	tp := &tape{r: r}
 	a, err := NewInitiator(tp, sk, key.DHPublicOf(signed))
 	if err != nil {
 		t.Fatal(err)
 	}
-	keys("a", tp)
+	s.keys("a", tp)
 	b, err := NewResponder(sk, signed)
 	if err != nil {
 		t.Fatal(err)
@@ -94,13 +96,12 @@ func play(t *testing.T, seed uint64, steps int) (scenario, []outcome) {
 	receive := func(who, at int) {
 		n, tp := waiting[who][at], &tape{r: r}
 		got, err := people[who].Decrypt(tp, start, ad, ms[n])
-		keys(names[who], tp)
+		s.keys(names[who], tp)
 		s.Events = append(s.Events, event{Op: "recv", Who: names[who], Message: n})
-		o := outcome{Block: hexOf(got), Refused: err != nil}
+		out = append(out, outcome{Block: hexOf(got), Refused: err != nil})
 		if err == nil && !bytes.Equal(got, block(n)) {
 			t.Fatalf("message %d: got another block, want its own", n)
 		}
-		out = append(out, o)
 		if d.IntN(12) > 0 { // else it will come again
 			waiting[who] = append(waiting[who][:at], waiting[who][at+1:]...)
 		}

@@ -3,6 +3,8 @@ package ratchet
 import (
 	"bytes"
 	"fmt"
+	"io"
+	"math/rand/v2"
 	"testing"
 	"time"
 )
@@ -24,76 +26,95 @@ func TestPeopleWhoLoseReorderAndRepeat(t *testing.T) {
 	}
 }
 
+// network carries messages between two people and keeps no promise.
+type network struct {
+	people [2]*State
+	r      io.Reader
+	d      *rand.Rand
+	now    time.Time
+	way    []post // what will still be delivered
+	done   map[int]bool
+
+	lost, opened, late, refused int
+}
+
 func run(t *testing.T, seed uint64, steps int) {
 	a, b := pair(t, fmt.Sprint("people ", seed))
-	r, d := stream(fmt.Sprint("people ", seed)), dice(seed)
-	people := [2]*State{a, b}
-	now := start
-	var way []post // what can still be delivered, lost ones included: they are never picked
-	var lost, opened, late, refused int
-	done := make(map[int]bool)
-	heard := false
+	w := &network{people: [2]*State{a, b}, r: stream(fmt.Sprint("people ", seed)), d: dice(seed), now: start, done: make(map[int]bool)}
 	for n := range steps {
-		now = now.Add(time.Duration(d.IntN(60)) * time.Second)
-		from := d.IntN(2)
-		if d.IntN(30) > 14 { // a phase in which one talks most
+		w.now = w.now.Add(time.Duration(w.d.IntN(60)) * time.Second)
+		from := w.d.IntN(2)
+		if w.d.IntN(2) == 0 { // one talks most, for a while
 			from = n / 150 % 2
 		}
-		if from == 1 && !heard {
+		if w.opened == 0 {
 			from = 0
 		}
-		m := encrypt(t, people[from], r, n)
-		people[from] = again(t, people[from])
-		switch x := d.IntN(100); {
-		case x < 10:
-			lost++
-		case x < 15: // twice on its way
-			way = append(way, post{1 - from, n, m}, post{1 - from, n, m})
-		default:
-			way = append(way, post{1 - from, n, m})
-		}
-		for len(way) > 0 && d.IntN(100) < 55 {
-			i := d.IntN(len(way))
-			if d.IntN(3) > 0 {
-				i = 0
-			}
-			p := way[i]
-			if d.IntN(10) > 0 { // else it stays and comes again
-				way = append(way[:i], way[i+1:]...)
-			}
-			if i > 0 {
-				late++
-			}
-			if done[p.n] {
-				refuses(t, "a repeated message", people[p.to], r, now, ad, p.data)
-				refused++
-			} else {
-				opens(t, people[p.to], r, now, p.data, p.n)
-				done[p.n], opened, heard = true, opened+1, true
-			}
-			people[p.to] = again(t, people[p.to])
-			if d.IntN(20) == 0 {
-				bad := bytes.Clone(p.data)
-				bad[d.IntN(Size)] ^= 1 << d.IntN(8)
-				refuses(t, "a damaged message", people[p.to], r, now, ad, bad)
-			}
+		w.send(t, from, n)
+		for len(w.way) > 0 && w.d.IntN(100) < 55 {
+			w.deliver(t)
 		}
 	}
-	if lost < steps/20 || opened < steps/3 || late < steps/20 || refused < steps/50 {
-		t.Errorf("got %d lost, %d opened, %d out of order, %d repeated in %d steps, want a rougher network", lost, opened, late, refused, steps)
+	if w.lost < steps/20 || w.opened < steps/3 || w.late < steps/20 || w.refused < steps/50 {
+		t.Errorf("got %d lost, %d opened, %d out of order, %d repeated in %d steps, want a rougher network", w.lost, w.opened, w.late, w.refused, steps)
 	}
 	// Whatever is still on its way opens now, in any order.
-	d.Shuffle(len(way), func(i, j int) { way[i], way[j] = way[j], way[i] })
-	for _, p := range way {
-		if !done[p.n] {
-			opens(t, people[p.to], r, now, p.data, p.n)
-			done[p.n] = true
+	w.d.Shuffle(len(w.way), func(i, j int) { w.way[i], w.way[j] = w.way[j], w.way[i] })
+	for _, p := range w.way {
+		if !w.done[p.n] {
+			opens(t, w.people[p.to], w.r, w.now, p.data, p.n)
+			w.done[p.n] = true
 		}
 	}
-	for i, s := range people {
-		if sent := people[1-i].Sent(); s.Highest() > sent {
+	for i, s := range w.people {
+		if sent := w.people[1-i].Sent(); s.Highest() > sent {
 			t.Errorf("got highest %d, want at most the %d that were sent", s.Highest(), sent)
 		}
+	}
+}
+
+// send encrypts message n, which is lost, sent or sent twice.
+func (w *network) send(t *testing.T, from, n int) {
+	m := encrypt(t, w.people[from], w.r, n)
+	w.people[from] = again(t, w.people[from])
+	p := post{1 - from, n, m}
+	switch x := w.d.IntN(100); {
+	case x < 10:
+		w.lost++
+	case x < 15:
+		w.way = append(w.way, p, p)
+	default:
+		w.way = append(w.way, p)
+	}
+}
+
+// deliver hands over the oldest message or any; sometimes it will come again, and
+// sometimes a damaged copy comes with it.
+func (w *network) deliver(t *testing.T) {
+	i := 0
+	if w.d.IntN(3) == 0 {
+		i = w.d.IntN(len(w.way))
+	}
+	p := w.way[i]
+	if w.d.IntN(10) > 0 {
+		w.way = append(w.way[:i], w.way[i+1:]...)
+	}
+	if i > 0 {
+		w.late++
+	}
+	if w.done[p.n] {
+		refuses(t, "a repeated message", w.people[p.to], w.r, w.now, ad, p.data)
+		w.refused++
+	} else {
+		opens(t, w.people[p.to], w.r, w.now, p.data, p.n)
+		w.done[p.n] = true
+		w.opened++
+	}
+	w.people[p.to] = again(t, w.people[p.to])
+	if w.d.IntN(20) == 0 {
+		bad := bytes.Clone(p.data)
+		bad[w.d.IntN(Size)] ^= 1 << w.d.IntN(8)
+		refuses(t, "a damaged message", w.people[p.to], w.r, w.now, ad, bad)
 	}
 }
 

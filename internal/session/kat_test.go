@@ -23,6 +23,18 @@ type answer struct {
 
 const katFile = "testdata/conversation.json"
 
+// frozenAnswers reads the file, unless it is to be written anew.
+func frozenAnswers(t *testing.T) (list []answer) {
+	t.Helper()
+	if *update {
+		return nil
+	}
+	if err := json.Unmarshal(ok[[]byte](t)(os.ReadFile(katFile)), &list); err != nil {
+		t.Fatal(err)
+	}
+	return list
+}
+
 // started is how the known conversation begins. Encapsulation has its own
 // randomness, so the hello and the initiator's state are part of the file: given
 // them, everything after is determined.
@@ -46,16 +58,7 @@ func started(t *testing.T, frozen []answer, a, b *person, x *ask) (hello, state 
 // TestKnownConversation freezes a session from its hello on: accepting, the
 // associated data, every message and both states at the end.
 func TestKnownConversation(t *testing.T) {
-	var frozen []answer
-	if !*update {
-		text, err := os.ReadFile(katFile)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := json.Unmarshal(text, &frozen); err != nil {
-			t.Fatal(err)
-		}
-	}
+	frozen := frozenAnswers(t)
 	a, b := newPerson(t, "known ann", 2), newPerson(t, "known bob", 1)
 	x := b.ask(t, "known", true)
 	hello, state := started(t, frozen, a, b, x)
