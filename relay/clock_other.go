@@ -1,0 +1,6 @@
+//go:build !linux
+
+package relay
+
+// clockSync does not know on this system.
+func clockSync() clockState { return syncUnknown }

@@ -1,0 +1,268 @@
+package relay
+
+import (
+	_ "embed"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/BurntSushi/toml"
+
+	"github.com/tacet-chat/tacet/relay/internal/gate"
+)
+
+// Config is all that an operator can say. The comments of its fields are the
+// manual: `tacet-relay config` prints them. A number or list that is zero
+// stands for its default.
+type Config struct {
+	// Where the relay listens, as host:port. A loopback address is served as
+	// plain HTTP; every other one with TLS 1.3. ":7117" is every address of
+	// this machine.
+	Listen string `toml:"listen"`
+
+	// TLS: "auto" is as above, "on" is TLS on loopback too (behind Tor or a
+	// proxy that forwards TCP), "off" is plain HTTP and for loopback only. The
+	// relay makes its own certificate from the realm key, which clients pin:
+	// no certificate authority is asked.
+	TLS string `toml:"tls"`
+
+	// The data directory: realm key, blobs, status socket. It must be closed to
+	// other users (mode 0700). Empty: nothing is written, and every start is a
+	// new realm that knows nothing of the one before.
+	Data string `toml:"data"`
+
+	// What this relay does: "live" carries cells between those who are
+	// connected, "blob" keeps invites and files.
+	Roles []string `toml:"roles"`
+
+	// Seconds for which an address lives: 600, 1800 or 3600. Shorter hides more
+	// and costs more. It should not change in the life of a realm.
+	Period int `toml:"period"`
+
+	// Seconds of silence after which a watching device is pinged, 5 to 240.
+	// Shorter finds dead connections sooner and costs phones traffic.
+	Ping int `toml:"ping"`
+
+	// Memory for the last minute of cells in MiB, 1 to 4096, from which a device
+	// that comes back catches up. 64 hold a minute of 850 cells a second.
+	WindowMiB int `toml:"window_mib"`
+
+	// Room for blobs in MiB, 1 to 1048576: on disk, or in memory if there is no
+	// data directory.
+	BlobMiB int `toml:"blob_mib"`
+
+	// Connections of one sort (requests, putting, watching) that are open at one
+	// moment. Each takes a file descriptor, and 10 to 20 KiB of memory.
+	MaxConnections int `toml:"max_connections"`
+
+	// What one network (an IPv4 /24, an IPv6 /56) may begin in ten minutes:
+	// connections of any sort. Peers on loopback, such as Tor, are not counted.
+	LimitConnections int `toml:"limit_connections"`
+
+	// Watch connections that one network may begin in ten minutes.
+	LimitWatches int `toml:"limit_watches"`
+
+	// Put connections, and cells put by single requests, that one network may
+	// begin in ten minutes.
+	LimitPuts int `toml:"limit_puts"`
+
+	// Blobs that one network may store in ten minutes.
+	LimitBlobs int `toml:"limit_blobs"`
+
+	// Web pages that may use this relay, as origins ("https://chat.example").
+	// Programs are no pages and always may. No wildcards.
+	Origins []string `toml:"origins"`
+
+	// One line to those who use this relay, at most 200 bytes.
+	Policy string `toml:"policy"`
+
+	// Log is where events are written, nil for nowhere. The events are few and
+	// name nobody.
+	Log io.Writer `toml:"-"`
+}
+
+// MaxConfig is the largest configuration file that is read, in bytes.
+const MaxConfig = 64 << 10
+
+// Roles that a relay can have.
+const (
+	RoleLive = "live"
+	RoleBlob = "blob"
+)
+
+// Default returns the configuration of a relay that is told nothing: on
+// loopback, with the data directory of this user.
+func Default() Config {
+	return Config{
+		Listen: "127.0.0.1:7117", TLS: "auto", Data: defaultData(), Roles: []string{RoleLive, RoleBlob},
+		Period: 1800, Ping: 60, WindowMiB: 64, BlobMiB: 256, MaxConnections: 4096,
+		LimitConnections: 6000, LimitWatches: 3000, LimitPuts: 6000, LimitBlobs: 200,
+	}
+}
+
+// defaultData is what systemd has made, or the place for state by custom.
+func defaultData() string {
+	if dir, _, _ := strings.Cut(os.Getenv("STATE_DIRECTORY"), ":"); dir != "" {
+		return dir
+	}
+	if os.Geteuid() == 0 {
+		return "/var/lib/tacet-relay"
+	}
+	if dir := os.Getenv("XDG_STATE_HOME"); filepath.IsAbs(dir) {
+		return filepath.Join(dir, "tacet-relay")
+	}
+	if home, err := os.UserHomeDir(); err == nil {
+		return filepath.Join(home, ".local", "state", "tacet-relay")
+	}
+	return "tacet-relay-data"
+}
+
+// ParseConfig reads a configuration in TOML over Default. A key that it does
+// not know is an error: a misspelt limit must not be no limit.
+func ParseConfig(text []byte) (Config, error) {
+	cfg := Default()
+	if len(text) > MaxConfig {
+		return cfg, &Problem{Err: fmt.Errorf("configuration is over %d bytes", MaxConfig), Hint: "is this the right file?"}
+	}
+	meta, err := toml.Decode(string(text), &cfg)
+	if err != nil {
+		return cfg, &Problem{Err: fmt.Errorf("reading configuration: %w", err), Hint: "`tacet-relay config` prints an example"}
+	}
+	if unknown := meta.Undecoded(); len(unknown) > 0 {
+		return cfg, &Problem{Err: fmt.Errorf("configuration has an unknown key: %s", unknown[0]), Hint: "`tacet-relay config` prints every key there is"}
+	}
+	cfg.fill()
+	return cfg, cfg.check()
+}
+
+// fill puts defaults where there is nothing. An empty Data means something.
+func (c *Config) fill() {
+	d := reflect.ValueOf(Default())
+	v := reflect.ValueOf(c).Elem()
+	for i := range v.NumField() {
+		f := v.Field(i)
+		if name := v.Type().Field(i).Name; name != "Data" && (f.IsZero() || f.Kind() == reflect.Slice && f.Len() == 0) {
+			f.Set(d.Field(i))
+		}
+	}
+}
+
+// check says what is wrong with the first value that is.
+func (c *Config) check() error {
+	bad := func(keyName, hint string) error {
+		return &Problem{Err: fmt.Errorf("configuration: %s has a value that cannot be", keyName), Hint: hint}
+	}
+	between := func(keyName string, n, low, high int) error {
+		if n < low || n > high {
+			return bad(keyName, fmt.Sprintf("%s goes from %d to %d", keyName, low, high))
+		}
+		return nil
+	}
+	if _, port, err := net.SplitHostPort(c.Listen); err != nil || port == "" {
+		return bad("listen", `listen is host:port, such as "127.0.0.1:7117" or ":7117"`)
+	}
+	if !slices.Contains([]string{"auto", "on", "off"}, c.TLS) {
+		return bad("tls", `tls is "auto", "on" or "off"`)
+	}
+	if c.TLS == "off" && !c.loopback() {
+		return &Problem{
+			Err:  errors.New("plain HTTP is for loopback addresses only"),
+			Hint: `set tls = "auto", or listen on 127.0.0.1`,
+		}
+	}
+	for _, role := range c.Roles {
+		if role != RoleLive && role != RoleBlob {
+			return bad("roles", `roles are "live" and "blob"`)
+		}
+	}
+	if c.Period != 600 && c.Period != 1800 && c.Period != 3600 {
+		return bad("period", "period is 600, 1800 or 3600")
+	}
+	for _, origin := range c.Origins {
+		scheme, host, ok := strings.Cut(origin, "://")
+		if !ok || scheme == "" || host == "" || strings.ContainsAny(host, "/*") {
+			return bad("origins", `an origin is scheme://host, such as "https://chat.example"`)
+		}
+	}
+	if len(c.Policy) > 200 || strings.ContainsFunc(c.Policy, func(r rune) bool { return r < ' ' || r == '\uFFFD' }) {
+		return bad("policy", "policy is one line of at most 200 bytes")
+	}
+	return errors.Join(
+		between("ping", c.Ping, 5, 240),
+		between("window_mib", c.WindowMiB, 1, 4096),
+		between("blob_mib", c.BlobMiB, 1, 1<<20),
+		between("max_connections", c.MaxConnections, 1, 1_000_000),
+		between("limit_connections", c.LimitConnections, 1, gate.MaxLimit),
+		between("limit_watches", c.LimitWatches, 1, gate.MaxLimit),
+		between("limit_puts", c.LimitPuts, 1, gate.MaxLimit),
+		between("limit_blobs", c.LimitBlobs, 1, gate.MaxLimit),
+	)
+}
+
+// loopback reports whether Listen is an address that only this machine reaches.
+func (c *Config) loopback() bool {
+	host, _, err := net.SplitHostPort(c.Listen)
+	if err != nil {
+		return false
+	}
+	a, err := netip.ParseAddr(host)
+	return host == "localhost" || err == nil && a.Unmap().IsLoopback()
+}
+
+// secure reports whether TLS ends in this relay.
+func (c *Config) secure() bool { return c.TLS == "on" || c.TLS == "auto" && !c.loopback() }
+
+//go:embed config.go
+var source string
+
+// Example returns the default configuration as TOML, with the manual as its
+// comments. It is read out of this file, so that there is one manual.
+func Example() string {
+	var out, comment strings.Builder
+	v := reflect.ValueOf(Default())
+	_, body, _ := strings.Cut(source, "\ntype Config struct {\n")
+	for line := range strings.Lines(body) {
+		line = strings.TrimSpace(line)
+		if line == "}" {
+			break
+		}
+		if text, ok := strings.CutPrefix(line, "//"); ok {
+			comment.WriteString("#" + text + "\n")
+			continue
+		}
+		name, _, _ := strings.Cut(line, " ")
+		f, ok := v.Type().FieldByName(name)
+		if !ok {
+			continue
+		}
+		if keyName := f.Tag.Get("toml"); keyName != "-" {
+			fmt.Fprintf(&out, "%s%s = %s\n\n", comment.String(), keyName, spell(v.FieldByIndex(f.Index)))
+		}
+		comment.Reset()
+	}
+	return strings.TrimSuffix(out.String(), "\n")
+}
+
+// spell writes a value in TOML.
+func spell(v reflect.Value) string {
+	switch v.Kind() {
+	case reflect.Slice:
+		var all []string
+		for i := range v.Len() {
+			all = append(all, spell(v.Index(i)))
+		}
+		return "[" + strings.Join(all, ", ") + "]"
+	case reflect.String:
+		return strconv.Quote(v.String())
+	default:
+		return fmt.Sprint(v)
+	}
+}

@@ -1,0 +1,135 @@
+package relay
+
+import (
+	"errors"
+	"reflect"
+	"strings"
+	"testing"
+)
+
+func TestTheExampleIsTheDefault(t *testing.T) {
+	cfg, err := ParseConfig([]byte(Example()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := Default()
+	want.Origins = cfg.Origins // empty and absent are one
+	if len(cfg.Origins) != 0 || !reflect.DeepEqual(cfg, want) {
+		t.Errorf("got %+v, want %+v", cfg, want)
+	}
+}
+
+func TestTheExampleExplainsEveryKey(t *testing.T) {
+	keys := 0
+	before := ""
+	for line := range strings.Lines(Example()) {
+		if name, _, ok := strings.Cut(line, " = "); ok && !strings.HasPrefix(line, "#") {
+			keys++
+			if !strings.HasPrefix(before, "# ") {
+				t.Errorf("%s has no words above it", name)
+			}
+		}
+		before = line
+	}
+	want := 0
+	for f := range reflect.TypeFor[Config]().Fields() {
+		if f.Tag.Get("toml") == "" {
+			t.Errorf("%s has no name in TOML", f.Name)
+		} else if f.Tag.Get("toml") != "-" {
+			want++
+		}
+	}
+	if keys != want {
+		t.Errorf("got %d keys, want %d", keys, want)
+	}
+}
+
+func TestConfigurationsThatAreRefused(t *testing.T) {
+	for text, want := range map[string]string{
+		"lisen = ':7117'":                             "unknown key: lisen",
+		"[limits]\nputs = 3":                          "unknown key: limits",
+		"listen = 3":                                  "reading configuration",
+		"listen = ":                                   "reading configuration",
+		"listen = '127.0.0.1'":                        "listen",
+		"listen = ':'":                                "listen",
+		"tls = 'maybe'":                               "tls",
+		"tls = 'off'\nlisten = ':7117'":               "loopback",
+		"tls = 'off'\nlisten = '192.0.2.1:7117'":      "loopback",
+		"tls = 'off'\nlisten = '[::]:7117'":           "loopback",
+		"tls = 'off'\nlisten = 'example.org:1'":       "loopback",
+		"roles = ['park']":                            "roles",
+		"period = 60":                                 "period",
+		"ping = 4":                                    "ping",
+		"ping = 241":                                  "ping",
+		"window_mib = 5000":                           "window_mib",
+		"blob_mib = -1":                               "blob_mib",
+		"max_connections = -5":                        "max_connections",
+		"limit_puts = 70000":                          "limit_puts",
+		"origins = ['*']":                             "origins",
+		"origins = ['https://*.example']":             "origins",
+		"origins = ['https://a/b']":                   "origins",
+		"policy = \"two\\nlines\"":                    "policy",
+		"policy = '" + strings.Repeat("x", 201) + "'": "policy",
+		strings.Repeat("#", MaxConfig+1):              "over",
+	} {
+		_, err := ParseConfig([]byte(text))
+		var p *Problem
+		if err == nil || !strings.Contains(err.Error(), want) || !errors.As(err, &p) || p.Hint == "" {
+			t.Errorf("%.40q: got %v, want an error about %q with a hint", text, err, want)
+		}
+	}
+}
+
+func TestTLSIsOffOnLoopbackOnly(t *testing.T) {
+	for listen, want := range map[string]bool{
+		"127.0.0.1:1": false, "127.9.9.9:1": false, "[::1]:1": false, "[::ffff:127.0.0.1]:1": false, "localhost:1": false,
+		":1": true, "0.0.0.0:1": true, "[::]:1": true, "192.0.2.1:1": true, "example.org:1": true, "127.0.0.1.example.org:1": true,
+	} {
+		cfg := Config{Listen: listen}
+		cfg.fill()
+		if err := cfg.check(); err != nil {
+			t.Errorf("%s: %v", listen, err)
+		}
+		if got := cfg.secure(); got != want {
+			t.Errorf("%s: got TLS %t, want %t", listen, got, want)
+		}
+		cfg.TLS = "on"
+		if !cfg.secure() {
+			t.Errorf("%s with tls on: got no TLS", listen)
+		}
+	}
+}
+
+func TestZeroStandsForTheDefault(t *testing.T) {
+	cfg := Config{}
+	cfg.fill()
+	want := Default()
+	want.Data = "" // nothing on disk unless it is named
+	if !reflect.DeepEqual(cfg, want) {
+		t.Errorf("got %+v, want %+v", cfg, want)
+	}
+}
+
+func TestTheDataDirectoryByCustom(t *testing.T) {
+	t.Setenv("STATE_DIRECTORY", "/state/one:/state/two")
+	if got := Default().Data; got != "/state/one" {
+		t.Errorf("got %s, want what systemd made", got)
+	}
+}
+
+func FuzzParseConfig(f *testing.F) {
+	f.Add(Example())
+	f.Add("listen = ':1'\nroles = []\norigins = ['http://a']")
+	f.Fuzz(func(t *testing.T, text string) {
+		cfg, err := ParseConfig([]byte(text))
+		if err != nil {
+			return
+		}
+		if err := cfg.check(); err != nil {
+			t.Errorf("accepted, and then: %v", err)
+		}
+		if !cfg.secure() && !cfg.loopback() {
+			t.Error("accepted plain HTTP beyond loopback")
+		}
+	})
+}

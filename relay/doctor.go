@@ -1,0 +1,238 @@
+package relay
+
+import (
+	"context"
+	"crypto/sha256"
+	"crypto/tls"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/tacet-chat/tacet/internal/key"
+	"github.com/tacet-chat/tacet/internal/wire"
+	"github.com/tacet-chat/tacet/relay/internal/sqlite"
+)
+
+// Level says how a check went.
+type Level string
+
+// Levels.
+const (
+	OK   Level = "OK"
+	Warn Level = "WARN"
+	Fail Level = "FAIL"
+)
+
+// Check is the outcome of one look at the relay's surroundings.
+type Check struct {
+	Name  string `json:"name"`
+	Level Level  `json:"level"`
+	Says  string `json:"says"`
+	Hint  string `json:"hint,omitempty"`
+}
+
+// oldest is a time that no right clock shows any more.
+var oldest = time.Date(2026, 11, 1, 0, 0, 0, 0, time.UTC)
+
+// Doctor looks at everything that a relay of this configuration needs. It
+// leaves everything as it was; a running relay's store it does not touch.
+func Doctor(ctx context.Context, cfg Config) []Check {
+	cfg.fill()
+	status, err := AskStatus(cfg.Data)
+	running := err == nil
+	checks := []Check{checkData(cfg.Data), checkKey(cfg.Data)}
+	if cfg.Data != "" {
+		checks = append(checks, checkStore(cfg.Data, running))
+	}
+	if running {
+		checks = append(checks, checkAnswer(ctx, status))
+	} else {
+		checks = append(checks, checkListen(ctx, cfg))
+	}
+	return append(checks, checkTLS(&cfg), checkClock(time.Now()), checkFiles(cfg.MaxConnections))
+}
+
+// problem makes a failed check of an error.
+func problem(name string, err error) Check {
+	c := Check{Name: name, Level: Fail, Says: err.Error()}
+	if p := (*Problem)(nil); errors.As(err, &p) {
+		c.Hint = p.Hint
+	}
+	return c
+}
+
+func checkData(dir string) Check {
+	const name = "data directory"
+	if dir == "" {
+		return Check{name, Warn, "there is none: every start is a new realm", "name one with --data"}
+	}
+	if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
+		return Check{name, OK, dir + " will be made at the first start", ""}
+	}
+	if err := checkMode(dir, "chmod 700 "+dir); err != nil {
+		return problem(name, err)
+	}
+	f, err := os.CreateTemp(dir, ".doctor-*")
+	if err != nil {
+		return problem(name, advise(err, dir))
+	}
+	_, err = f.Write(make([]byte, 4096))
+	if err = errors.Join(err, f.Sync(), f.Close(), os.Remove(f.Name())); err != nil {
+		return problem(name, advise(err, dir))
+	}
+	return Check{name, OK, dir + " can be written to, by this user alone", ""}
+}
+
+func checkKey(dir string) Check {
+	const name = "realm key"
+	if dir == "" {
+		return Check{name, Warn, "it lives in memory only", "name a data directory with --data"}
+	}
+	path := filepath.Join(dir, keyFile)
+	b, err := os.ReadFile(path)
+	defer clear(b)
+	if errors.Is(err, fs.ErrNotExist) {
+		return Check{name, OK, "it will be made at the first start", ""}
+	} else if err != nil {
+		return problem(name, advise(err, dir))
+	}
+	if err := checkMode(path, "chmod 600 "+path); err != nil {
+		return problem(name, err)
+	}
+	k, err := parseRealmKey(b)
+	if err != nil {
+		return problem(name, &Problem{err, "put " + path + " back from a backup"})
+	}
+	defer k.Wipe()
+	public := key.SignPublicOf(k)
+	fingerprint := sha256.Sum256(public[:])
+	return Check{name, OK, "fingerprint " + hex.EncodeToString(fingerprint[:]), ""}
+}
+
+func checkStore(dir string, running bool) Check {
+	const name = "blob store"
+	path := filepath.Join(dir, blobFile)
+	if running {
+		return Check{name, OK, "the running relay has it open", ""}
+	}
+	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
+		return Check{name, OK, "it will be made at the first start", ""}
+	}
+	unlock, err := lock(filepath.Join(dir, lockFile))
+	if err != nil {
+		return problem(name, advise(err, dir))
+	}
+	if err := errors.Join(sqlite.Check(path), unlock()); err != nil {
+		return problem(name, advise(err, dir))
+	}
+	return Check{name, OK, "every page fits", ""}
+}
+
+// checkListen looks whether the address is free.
+func checkListen(ctx context.Context, cfg Config) Check {
+	const name = "address"
+	if err := cfg.check(); err != nil {
+		return problem(name, err)
+	}
+	ln, err := new(net.ListenConfig).Listen(ctx, "tcp", cfg.Listen)
+	if err != nil {
+		return problem(name, advise(err, cfg.Data))
+	}
+	ln.Close()
+	return Check{name, OK, cfg.Listen + " is free; no relay runs yet", ""}
+}
+
+// checkAnswer asks the running relay over its own port, as a client would.
+func checkAnswer(ctx context.Context, s Status) Check {
+	const name = "address"
+	host, port, err := net.SplitHostPort(s.Listen)
+	if err != nil {
+		return problem(name, err)
+	}
+	if ip := net.ParseIP(host); ip == nil || ip.IsUnspecified() {
+		host = "localhost"
+	}
+	scheme := "http"
+	if s.TLS {
+		scheme = "https"
+	}
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, scheme+"://"+net.JoinHostPort(host, port)+"/v1/realm", nil)
+	if err != nil {
+		return problem(name, err)
+	}
+	// The descriptor is signed by the key we know: that is what is checked.
+	client := http.Client{Transport: &http.Transport{DisableKeepAlives: true, TLSClientConfig: &tls.Config{InsecureSkipVerify: true, MinVersion: tls.VersionTLS13}}}
+	resp, err := client.Do(req)
+	if err != nil {
+		return problem(name, &Problem{fmt.Errorf("the relay runs and does not answer: %w", err), "look at its log, and at a firewall between"})
+	}
+	defer resp.Body.Close()
+	b, err := io.ReadAll(io.LimitReader(resp.Body, wire.MaxDescriptor))
+	if err != nil {
+		return problem(name, err)
+	}
+	d, sig, body, err := wire.ParseDescriptor(b)
+	if err != nil {
+		return problem(name, err)
+	}
+	if f := sha256.Sum256(d.Realm[:]); hex.EncodeToString(f[:]) != s.Fingerprint || !key.Verify(d.Realm, sig, wire.LabelDescriptor, body) {
+		return problem(name, &Problem{errors.New("something else than this relay answers at " + s.Listen), "stop the other program"})
+	}
+	return Check{name, OK, "this relay answers at " + s.Listen, ""}
+}
+
+func checkTLS(cfg *Config) Check {
+	const name = "encryption"
+	if cfg.secure() {
+		return Check{name, OK, "TLS 1.3 ends in the relay; proofs are bound to the connection", ""}
+	}
+	return Check{name, OK, "plain HTTP, for this machine only; proofs are not bound to a connection", `behind Tor or a proxy that forwards TCP, set tls = "on"`}
+}
+
+func checkClock(now time.Time) Check {
+	const name = "clock"
+	if now.Before(oldest) {
+		return Check{name, Fail, "it is wrong by months: clients refuse this relay's signed time", "set it, and start a time service such as chrony"}
+	}
+	switch clockSync() {
+	case syncYes:
+		return Check{name, OK, "it is set by a time service", ""}
+	case syncNo:
+		return Check{name, Warn, "no time service sets it", "start one, such as systemd-timesyncd or chrony: clients refuse a time that is far off"}
+	}
+	return Check{name, OK, "it shows a time that can be", ""}
+}
+
+// How a clock is kept.
+type clockState int
+
+const (
+	syncUnknown clockState = iota
+	syncYes
+	syncNo
+)
+
+// checkFiles compares the limit of open files with what may be open: three
+// sorts of connections, and some files.
+func checkFiles(connections int) Check {
+	const name = "open files"
+	need := uint64(3*connections + 64)
+	have, ok := fileLimit()
+	switch {
+	case !ok:
+		return Check{name, OK, "this system has no such limit", ""}
+	case have < need:
+		return Check{name, Warn, fmt.Sprintf("the limit is %d, and max_connections may need %d", have, need),
+			"raise it (LimitNOFILE= in the unit, ulimit -n in a shell), or lower max_connections"}
+	}
+	return Check{name, OK, fmt.Sprintf("the limit of %d is enough", have), ""}
+}

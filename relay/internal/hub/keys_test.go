@@ -1,0 +1,180 @@
+package hub
+
+import (
+	"bufio"
+	"bytes"
+	"crypto/aes"
+	"crypto/cipher"
+	"crypto/hkdf"
+	"crypto/sha256"
+	"crypto/tls"
+	"encoding/binary"
+	"encoding/hex"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/tacet-chat/tacet/internal/wire"
+	"github.com/tacet-chat/tacet/relay/internal/ws"
+)
+
+// sealer writes TLS 1.3 records (RFC 8446, Section 5) as a client, beside a
+// tls.Conn that only reads. crypto/tls never asks for new keys by itself, but a
+// client of another make may do so at any time.
+type sealer struct {
+	nc       net.Conn
+	secret   []byte
+	aead     cipher.AEAD
+	iv       []byte
+	sequence uint64
+}
+
+// expand is HKDF-Expand-Label (RFC 8446, Section 7.1) without context.
+func expand(t testing.TB, secret []byte, label string, n int) []byte {
+	t.Helper()
+	info := binary.BigEndian.AppendUint16(nil, uint16(n))
+	info = append(append(info, byte(6+len(label))), "tls13 "+label+"\x00"...)
+	b, err := hkdf.Expand(sha256.New, secret, string(info), n)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+func (s *sealer) rekey(t testing.TB, secret []byte) {
+	t.Helper()
+	block, err := aes.NewCipher(expand(t, secret, "key", 16))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s.aead, err = cipher.NewGCM(block); err != nil {
+		t.Fatal(err)
+	}
+	s.secret, s.iv, s.sequence = secret, expand(t, secret, "iv", 12), 0
+}
+
+// record returns one record of a content type.
+func (s *sealer) record(kind byte, content []byte) []byte {
+	inside := append(bytes.Clone(content), kind)
+	head := []byte{23, 3, 3, byte((len(inside) + 16) >> 8), byte(len(inside) + 16)}
+	nonce := bytes.Clone(s.iv)
+	for i := range 8 {
+		nonce[4+i] ^= byte(s.sequence >> (56 - 8*i))
+	}
+	s.sequence++
+	return s.aead.Seal(head, nonce, inside, head)
+}
+
+// newKeys returns a record that changes our keys and asks the other side to
+// change its own.
+func (s *sealer) newKeys(t testing.TB) []byte {
+	t.Helper()
+	b := s.record(22, []byte{24, 0, 0, 1, 1})
+	s.rekey(t, expand(t, s.secret, "traffic upd", 32))
+	return b
+}
+
+// TestNewKeysWhileCellsArePushed asks for new keys all the time while cells are
+// pushed: what the reading side of TLS answers and what the writing side sends
+// must leave in the order in which they were encrypted.
+func TestNewKeysWhileCellsArePushed(t *testing.T) {
+	w := real(t, "tls", Config{})
+	var log strings.Builder
+	nc, ok := w.dial().(*tls.Conn)
+	if !ok {
+		t.Fatal("got no TLS connection")
+	}
+	raw := nc.NetConn()
+	c := tls.Client(raw, &tls.Config{InsecureSkipVerify: true, KeyLogWriter: &log})
+	defer raw.Close()
+	if err := c.Handshake(); err != nil {
+		t.Fatal(err)
+	}
+	if c.ConnectionState().CipherSuite != tls.TLS_AES_128_GCM_SHA256 {
+		t.Skip("SKIPPED: this machine prefers another cipher suite than the test speaks")
+	}
+	_, line, _ := strings.Cut(log.String(), "CLIENT_TRAFFIC_SECRET_0 ")
+	secret, err := hex.DecodeString(strings.Fields(line)[1])
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &sealer{nc: raw}
+	s.rekey(t, secret)
+
+	raw.Write(s.record(23, []byte("GET /v1/watch HTTP/1.1\r\nHost: relay\r\n"+upgradeHeaders+"\r\n")))
+	br := bufio.NewReader(c)
+	if r, err := http.ReadResponse(br, nil); err != nil || r.StatusCode != 101 {
+		t.Fatalf("got %v, %v", r, err)
+	}
+	g, err := readFrame(br)
+	if err != nil {
+		t.Fatal(err)
+	}
+	k := owner(t)
+	a := watching{peer: &peer{t: t, w: w}, server: [32]byte(g.p[1:])}
+	raw.Write(s.record(23, mask(ws.Binary, a.frame(0, w.period(), k))))
+	if f, err := readFrame(br); err != nil || f.p[0] != byte(wire.FrameWatched) {
+		t.Fatal(f, err)
+	}
+
+	const n = 3000
+	p := w.open("/v1/put")
+	go func() {
+		for i := range uint64(n) {
+			p.write(ws.Binary, putFrame(k, i))
+		}
+	}()
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for range 400 {
+			var b []byte
+			for range 1 + len(b)%3 {
+				b = append(b, s.newKeys(t)...)
+				b = append(b, s.record(23, mask(ws.Pong, nil))...)
+			}
+			if _, err := raw.Write(b); err != nil {
+				return
+			}
+		}
+	}()
+	for i := range uint64(n) {
+		f, err := readFrame(br)
+		for err == nil && f.op == ws.Ping {
+			f, err = readFrame(br)
+		}
+		if err != nil {
+			t.Fatalf("after %d cells: %v", i, err)
+		}
+		if !bytes.Equal(f.p[9:], putFrame(k, i)[8:]) {
+			t.Fatalf("got another cell, want %d", i)
+		}
+	}
+	<-done
+}
+
+// TestAskingForKeysWithoutReadingIsBounded: answers to a peer that asks and
+// never reads do not pile up.
+func TestAskingForKeysWithoutReadingIsBounded(t *testing.T) {
+	var p pool
+	p.size = cipherBuffer
+	in := new(inner)
+	in.start(&p)
+	written := 0
+	for {
+		n, err := in.Write(make([]byte, 27))
+		if err == errFlood {
+			break
+		}
+		if written += n; written > cipherLimit {
+			t.Fatalf("got %d bytes collected, want at most %d", written, cipherLimit)
+		}
+	}
+	if x := in.take(); len(x.b) != written || in.pending() {
+		t.Errorf("got %d bytes, want %d", len(x.b), written)
+	}
+}
+
+var _ io.Writer = (*inner)(nil)

@@ -1,0 +1,75 @@
+package relay
+
+import (
+	"errors"
+	"io/fs"
+	"syscall"
+
+	"github.com/tacet-chat/tacet/relay/internal/blob"
+	"github.com/tacet-chat/tacet/relay/internal/sqlite"
+)
+
+// Problem is an error together with what to do about it.
+type Problem struct {
+	Err  error
+	Hint string // one sentence, to the operator
+}
+
+// Error says what happened.
+func (p *Problem) Error() string { return p.Err.Error() }
+
+// Unwrap returns the error itself.
+func (p *Problem) Unwrap() error { return p.Err }
+
+// Errors that callers branch on.
+var (
+	// ErrLocked: another relay runs on the data directory.
+	ErrLocked = errors.New("another relay runs on this data directory")
+	// ErrOpen: others on this machine could read what is to be secret.
+	ErrOpen = errors.New("is open to other users")
+	// ErrRealmKey: the file of the realm key is not one.
+	ErrRealmKey = errors.New("realm key is damaged")
+	// ErrNotRunning: no relay runs on the data directory.
+	ErrNotRunning = errors.New("no relay runs on this data directory")
+	// ErrDamaged: the blob store is not what it was.
+	ErrDamaged = sqlite.ErrDamaged
+	// ErrForeign: the file of the blob store is something else.
+	ErrForeign = sqlite.ErrForeign
+	// ErrFull: the disk or the room for blobs is full.
+	ErrFull = blob.ErrFull
+)
+
+// advise turns an error of the file system or the network into a Problem.
+func advise(err error, dir string) error {
+	var p *Problem
+	switch {
+	case err == nil || errors.As(err, &p):
+		return err
+	case errors.Is(err, ErrDamaged):
+		return &Problem{err, "move blobs.db and its companions out of " + dir + ": the relay then starts with an empty store and a new receipt key, and says so to its clients"}
+	case errors.Is(err, ErrForeign):
+		return &Problem{err, "blobs.db in " + dir + " belongs to another program or a newer version: use another data directory"}
+	case errors.Is(err, ErrFull), errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
+		return &Problem{err, "the disk of " + dir + " is full: free some space and start again"}
+	case errors.Is(err, syscall.EROFS), errors.Is(err, fs.ErrPermission):
+		return &Problem{err, "the relay must be able to write to " + dir + ": give it to this user, or choose another with --data"}
+	case errors.Is(err, syscall.EADDRINUSE):
+		return &Problem{err, "another program listens there: stop it, or choose another address with --listen"}
+	case errors.Is(err, syscall.EADDRNOTAVAIL):
+		return &Problem{err, "this machine does not have that address: look at `ip addr`, or listen on \":7117\""}
+	}
+	return err
+}
+
+// cause puts an error into one of a few words that may be logged.
+func cause(err error) string {
+	switch {
+	case errors.Is(err, ErrFull), errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
+		return "full"
+	case errors.Is(err, syscall.EROFS), errors.Is(err, fs.ErrPermission):
+		return "read-only"
+	case errors.Is(err, ErrDamaged):
+		return "damaged"
+	}
+	return "other"
+}

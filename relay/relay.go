@@ -1,0 +1,336 @@
+// Package relay is Tacet's server: it carries sealed cells of one size between
+// rotating addresses, keeps opaque blobs, and holds nothing that says who talks
+// to whom. New makes one from a Config, Handler is its API, Run serves it.
+//
+// The parts live below internal/: hub (the live path), blob (blobs and their
+// receipts), gate (limits), memory and sqlite (what keeps blobs). This package
+// joins them: configuration, data directory, realm key, TLS, the guard in front
+// of every request, the status socket, doctor. It opens no message, and has no
+// code that could; parking, pool, shelf, log, wake and front are not in it.
+//
+// Spec: docs/spec/relay-api.md.
+package relay
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"path/filepath"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/tacet-chat/tacet/internal/key"
+	"github.com/tacet-chat/tacet/internal/wire"
+	"github.com/tacet-chat/tacet/relay/internal/blob"
+	"github.com/tacet-chat/tacet/relay/internal/gate"
+	"github.com/tacet-chat/tacet/relay/internal/hub"
+	"github.com/tacet-chat/tacet/relay/internal/memory"
+	"github.com/tacet-chat/tacet/relay/internal/sqlite"
+)
+
+// labelTime derives the key that signs the second from the realm key.
+const labelTime = "tacet/v1/relay/time"
+
+const sweepEvery = 5 * time.Minute
+
+// Relay is one relay.
+type Relay struct {
+	cfg    Config
+	log    *slog.Logger
+	seldom seldom
+	began  time.Time
+
+	realm  key.Sign
+	public key.SignPublic
+	certs  *certificates // nil without TLS
+	gate   *gate.Gate
+	hub    *hub.Hub
+	blobs  *blob.Blobs   // nil if the role is off
+	disk   *sqlite.Store // nil without a data directory or the role
+
+	descriptor []byte // signed
+	handler    http.Handler
+	unlock     func() error
+	lying      atomic.Int64 // blobs, as of the last sweep
+
+	mu sync.Mutex   // guards ln
+	ln net.Listener // nil until Listen
+}
+
+// New makes a relay: it takes the data directory and reads or makes the realm
+// key. Whoever calls New calls Run or Close. Errors that an operator can do
+// something about are of type *Problem.
+func New(cfg Config) (_ *Relay, err error) {
+	cfg.fill()
+	if err := cfg.check(); err != nil {
+		return nil, err
+	}
+	r := &Relay{cfg: cfg, log: newLog(cfg.Log), began: time.Now()}
+	defer func() {
+		if err != nil {
+			r.Close()
+		}
+	}()
+	if err := r.openRealm(); err != nil {
+		return nil, err
+	}
+	if r.gate, err = gate.New(gate.Limits{
+		Connections: cfg.LimitConnections, Watches: cfg.LimitWatches, Puts: cfg.LimitPuts, Blobs: cfg.LimitBlobs, Held: cfg.MaxConnections,
+	}, rand.Reader); err != nil {
+		return nil, err
+	}
+	if r.has(RoleBlob) {
+		if err := r.openBlobs(); err != nil {
+			return nil, err
+		}
+	}
+	second := key.Derive[key.SignRole](r.realm.Bytes(), labelTime)
+	r.hub = hub.New(hub.Config{
+		Realm: r.public, Time: second, Live: time.Duration(cfg.Period) * time.Second, Ping: time.Duration(cfg.Ping) * time.Second,
+		WindowBytes: cfg.WindowMiB << 20, Binding: cfg.secure(), Origins: cfg.Origins, Limit: r.gate,
+	})
+	if cfg.secure() {
+		if r.certs, err = newCertificates(r.realm, time.Now); err != nil {
+			return nil, err
+		}
+	}
+	r.describe(key.SignPublicOf(second))
+	r.handler = r.guard(r.routes())
+	return r, nil
+}
+
+func (r *Relay) has(role string) bool { return slices.Contains(r.cfg.Roles, role) }
+
+// openRealm takes the data directory, if there is to be one, and the realm key.
+func (r *Relay) openRealm() (err error) {
+	made := false
+	if r.cfg.Data == "" {
+		r.realm, err = key.Generate[key.SignRole](rand.Reader)
+	} else {
+		if r.unlock, err = openData(r.cfg.Data); err != nil {
+			return err
+		}
+		r.realm, made, err = realmKey(r.cfg.Data)
+	}
+	if err != nil {
+		return err
+	}
+	if made {
+		r.log.Info(eventKey)
+	}
+	r.public = key.SignPublicOf(r.realm)
+	return nil
+}
+
+// openBlobs opens the store and puts the feature over it.
+func (r *Relay) openBlobs() error {
+	var store blob.Store
+	room := int64(r.cfg.BlobMiB) << 20
+	if r.cfg.Data == "" {
+		m, err := memory.NewBlobs(room, rand.Reader)
+		if err != nil {
+			return err
+		}
+		store = m
+	} else {
+		d, err := sqlite.Open(sqlite.Options{Path: filepath.Join(r.cfg.Data, blobFile), Max: room, Random: rand.Reader})
+		if err != nil {
+			return advise(err, r.cfg.Data)
+		}
+		if d.Renewed() {
+			r.log.Warn(eventRenewed)
+		}
+		store, r.disk = d, d
+	}
+	r.blobs = blob.New(blob.Config{Store: store, Limit: r.gate, Now: time.Now, Failed: r.storeFailed})
+	return nil
+}
+
+// storeFailed writes down that the store failed, and the sort of reason.
+func (r *Relay) storeFailed(err error) {
+	if c := cause(err); r.seldom.allow(eventStore+c, time.Now()) {
+		r.log.Error(eventStore, "cause", c)
+	}
+}
+
+// describe makes the signed descriptor.
+//
+// spec: relay-api.md#realm
+func (r *Relay) describe(second key.SignPublic) {
+	d := wire.Descriptor{
+		Version: 1, Realm: r.public, Time: second, Period: uint64(r.cfg.Period), Ping: uint64(r.cfg.Ping), Binding: r.cfg.secure(),
+		Roles: r.cfg.Roles, Gate: "open", Policy: r.cfg.Policy,
+	}
+	if r.has(RoleLive) {
+		d.WindowSec, d.WindowMax = uint64(wire.WindowSpan/time.Second), uint64(r.cfg.WindowMiB)<<20
+	}
+	if r.blobs != nil {
+		d.Receipts, d.BlobMax, d.BlobDays = r.blobs.ReceiptKey(), wire.MaxBlob, blob.MaxFileDays
+	}
+	body := d.Encode()
+	r.descriptor = wire.AppendSigned(nil, key.SignMessage(r.realm, wire.LabelDescriptor, body), body)
+}
+
+// Fingerprint returns the SHA-256 of the realm key: what clients pin.
+func (r *Relay) Fingerprint() [32]byte { return sha256.Sum256(r.public[:]) }
+
+// Handler returns the API, for a server of somebody else's. It answers while
+// Run runs.
+func (r *Relay) Handler() http.Handler { return r.handler }
+
+// Listen takes the address of the configuration, and returns the one it got.
+// Run does it too where it was not done before.
+func (r *Relay) Listen() (net.Addr, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.ln != nil {
+		return r.ln.Addr(), nil
+	}
+	ln, err := net.Listen("tcp", r.cfg.Listen)
+	if err != nil {
+		return nil, advise(err, r.cfg.Data)
+	}
+	// A name such as localhost is what the system says it is.
+	if a, ok := ln.Addr().(*net.TCPAddr); !r.cfg.secure() && (!ok || !a.IP.IsLoopback()) {
+		err := &Problem{Err: errors.New("plain HTTP is for loopback addresses only"), Hint: `set tls = "auto", or listen on 127.0.0.1`}
+		return nil, errors.Join(err, ln.Close())
+	}
+	r.ln = ln
+	return ln.Addr(), nil
+}
+
+// Run serves until ctx ends or a part of the relay fails, then stops all of it
+// and closes the relay. It is called once.
+func (r *Relay) Run(ctx context.Context) error {
+	err := r.run(ctx)
+	return errors.Join(err, r.Close())
+}
+
+func (r *Relay) run(ctx context.Context) error {
+	if _, err := r.Listen(); err != nil {
+		return err
+	}
+	// Parts below the server outlive it: its last requests still need them.
+	parts := newGroup(context.WithoutCancel(ctx))
+	defer parts.cancel()
+	front := newGroup(ctx)
+	defer front.cancel()
+	parts.run(r.gate.Run)
+	parts.run(r.hub.Run)
+	if r.disk != nil {
+		parts.run(r.disk.Run)
+	}
+	if r.certs != nil {
+		front.run(r.certs.run)
+	}
+	if r.blobs != nil {
+		front.run(r.sweep)
+	}
+	if r.cfg.Data != "" {
+		ln, err := listenStatus(r.cfg.Data)
+		if err != nil {
+			parts.cancel()
+			return errors.Join(err, parts.wait())
+		}
+		front.run(func(ctx context.Context) error { return r.serveStatus(ctx, ln) })
+	}
+	front.run(r.serve)
+	front.run(func(ctx context.Context) error { // a part that fails takes the front down
+		select {
+		case <-parts.ctx.Done():
+		case <-ctx.Done():
+		}
+		return nil
+	})
+	r.log.Info(eventReady, "version", Version(), "tls", onOff(r.certs != nil), "store", r.storeWord())
+
+	err := front.wait()
+	r.log.Info(eventStopping)
+	parts.cancel()
+	err = errors.Join(parts.wait(), err)
+	r.log.Info(eventStopped)
+	return err
+}
+
+// sweep deletes blobs that have reached their end, at the start and then every
+// sweepEvery. A failure is written down; the next one may work.
+func (r *Relay) sweep(ctx context.Context) error {
+	tick := time.NewTicker(sweepEvery)
+	defer tick.Stop()
+	for {
+		if left, err := r.blobs.Sweep(ctx); err == nil {
+			r.lying.Store(int64(left))
+		} else if ctx.Err() == nil {
+			r.storeFailed(err)
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-tick.C:
+		}
+	}
+}
+
+// Close gives back what New took. After Run it does nothing.
+func (r *Relay) Close() error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	var errs []error
+	if r.ln != nil {
+		if err := r.ln.Close(); !errors.Is(err, net.ErrClosed) {
+			errs = append(errs, err)
+		}
+		r.ln = nil
+	}
+	if r.disk != nil {
+		errs = append(errs, advise(r.disk.Close(), r.cfg.Data))
+		r.disk = nil
+	}
+	if r.unlock != nil {
+		errs = append(errs, r.unlock())
+		r.unlock = nil
+	}
+	r.realm.Wipe()
+	if err := errors.Join(errs...); err != nil {
+		return fmt.Errorf("closing: %w", err)
+	}
+	return nil
+}
+
+// group runs goroutines that end together: when one fails or the context ends.
+type group struct {
+	ctx    context.Context
+	cancel context.CancelFunc
+	wg     sync.WaitGroup
+	mu     sync.Mutex // guards errs
+	errs   []error
+}
+
+func newGroup(parent context.Context) *group {
+	g := &group{}
+	g.ctx, g.cancel = context.WithCancel(parent)
+	return g
+}
+
+func (g *group) run(f func(context.Context) error) {
+	g.wg.Go(func() {
+		defer g.cancel()
+		if err := f(g.ctx); err != nil {
+			g.mu.Lock()
+			defer g.mu.Unlock()
+			g.errs = append(g.errs, err)
+		}
+	})
+}
+
+func (g *group) wait() error {
+	g.wg.Wait()
+	return errors.Join(g.errs...)
+}

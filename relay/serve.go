@@ -1,0 +1,166 @@
+package relay
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"io"
+	"log"
+	"net"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/tacet-chat/tacet/relay/internal/gate"
+	"github.com/tacet-chat/tacet/relay/internal/hub"
+)
+
+// Bounds of requests.
+const (
+	headerTimeout = 5 * time.Second
+	readTimeout   = 30 * time.Second // a whole request: the largest blob at 9 KiB/s
+	writeTimeout  = 60 * time.Second
+	idleTimeout   = 30 * time.Second
+	stopTimeout   = 2 * time.Second // an answer to a put takes 1.5 s
+	maxHeader     = 8 << 10
+	maxStreams    = 64 // requests on one HTTP/2 connection
+)
+
+// routes says who answers what.
+//
+// spec: relay-api.md#relay-api
+func (r *Relay) routes() http.Handler {
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, _ *http.Request) {
+		io.WriteString(w, "This is a Tacet relay. It is up; a Tacet client talks to it.\n")
+	})
+	mux.HandleFunc("GET /v1/realm", func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/octet-stream")
+		w.Write(r.descriptor)
+	})
+	if r.has(RoleLive) {
+		mux.HandleFunc("GET /v1/put", r.hub.ServePut)
+		mux.HandleFunc("POST /v1/put", r.hub.ServePostPut)
+		mux.HandleFunc("GET /v1/watch", r.hub.ServeWatch)
+	}
+	if r.blobs != nil {
+		mux.HandleFunc("POST /v1/blob", r.blobs.ServePut)
+		mux.HandleFunc("GET /v1/blob/{id}", r.blobs.ServeGet)
+		mux.HandleFunc("DELETE /v1/blob/{id}", r.blobs.ServeDelete)
+	}
+	return mux
+}
+
+// guard stands in front of every request.
+//
+// spec: relay-api.md#connection
+func (r *Relay) guard(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+		h := w.Header()
+		h["Date"] = nil // the signed second is the only time we give
+		h.Set("Cache-Control", "no-store")
+		defer r.recovered(w)
+		if _, page := req.Header["Origin"]; page && !r.welcome(w, req) {
+			return
+		}
+		if _, encoded := req.Header["Content-Encoding"]; encoded {
+			http.Error(w, "bodies are sent as they are", http.StatusUnsupportedMediaType)
+			return
+		}
+		next.ServeHTTP(w, req)
+	})
+}
+
+// welcome lets a page through whose origin the operator listed, and answers its
+// browser's question first. A page always names its origin, a program never.
+func (r *Relay) welcome(w http.ResponseWriter, req *http.Request) bool {
+	origin := req.Header["Origin"]
+	if len(origin) != 1 || !slices.ContainsFunc(r.cfg.Origins, func(o string) bool { return strings.EqualFold(o, origin[0]) }) {
+		http.Error(w, "this origin may not use this relay", http.StatusForbidden)
+		return false
+	}
+	h := w.Header()
+	h.Set("Access-Control-Allow-Origin", origin[0])
+	h.Set("Access-Control-Expose-Headers", "Tacet-Receipt")
+	h.Set("Vary", "Origin")
+	if req.Method == http.MethodOptions {
+		h.Set("Access-Control-Allow-Methods", "GET, POST, DELETE")
+		h.Set("Access-Control-Allow-Headers", "Content-Type, Range")
+		w.WriteHeader(http.StatusNoContent)
+		return false
+	}
+	return true
+}
+
+// recovered keeps the relay up when a handler panics, and writes down the place
+// alone: what was passed there is a client's.
+func (r *Relay) recovered(w http.ResponseWriter) {
+	switch v := recover(); v {
+	case nil:
+	case http.ErrAbortHandler: // net/http's own way to drop a connection
+		panic(v)
+	default:
+		if at := where(); r.seldom.allow(eventPanic+at, time.Now()) {
+			r.log.Error(eventPanic, "where", at)
+		}
+		http.Error(w, "the relay failed", http.StatusInternalServerError)
+	}
+}
+
+// serve answers requests until ctx ends.
+func (r *Relay) serve(ctx context.Context) error {
+	var secure *tls.Config
+	if r.certs != nil {
+		secure = r.certs.config()
+	}
+	srv := &http.Server{
+		Handler:           r.handler,
+		ReadHeaderTimeout: headerTimeout, ReadTimeout: readTimeout, WriteTimeout: writeTimeout, IdleTimeout: idleTimeout,
+		MaxHeaderBytes: maxHeader,
+		HTTP2:          &http.HTTP2Config{MaxConcurrentStreams: maxStreams},
+		ErrorLog:       log.New(io.Discard, "", 0), // it names peers
+		ConnState: func(_ net.Conn, s http.ConnState) {
+			if s == http.StateClosed || s == http.StateHijacked {
+				r.gate.Release(gate.Connection)
+			}
+		},
+	}
+	end := make(chan error, 1)
+	go func() { end <- srv.Serve(hub.Listen(&limited{r.ln, r.gate}, secure)) }()
+	select {
+	case err := <-end:
+		return err
+	case <-ctx.Done():
+	}
+	stop, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopTimeout)
+	defer cancel()
+	err := srv.Shutdown(stop)
+	if errors.Is(err, context.DeadlineExceeded) {
+		err = srv.Close()
+	}
+	<-end
+	return err
+}
+
+// limited closes connections from networks over their limit before they have
+// cost anything.
+//
+// spec: relay-api.md#limits
+type limited struct {
+	net.Listener
+	gate *gate.Gate
+}
+
+func (l *limited) Accept() (net.Conn, error) {
+	for {
+		c, err := l.Listener.Accept()
+		if err != nil {
+			return nil, err
+		}
+		if l.gate.Allow(gate.Peer(c.RemoteAddr().String()), gate.Connection) {
+			return c, nil
+		}
+		c.Close()
+	}
+}

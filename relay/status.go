@@ -1,0 +1,162 @@
+package relay
+
+import (
+	"context"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net"
+	"path/filepath"
+	"runtime/debug"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"github.com/tacet-chat/tacet/relay/internal/gate"
+)
+
+// Status is what a running relay tells its operator. Counts are rounded and a
+// minute old at most: nothing in it is about one peer.
+type Status struct {
+	Version     string   `json:"version"`
+	Uptime      string   `json:"uptime"` // coarse
+	Listen      string   `json:"listen"`
+	Fingerprint string   `json:"fingerprint"` // of the realm key, hex
+	TLS         bool     `json:"tls"`
+	Binding     bool     `json:"binding"` // proofs are bound to the TLS connection
+	Roles       []string `json:"roles"`
+	Store       string   `json:"store"` // memory, disk or none
+	Totals      Totals   `json:"totals"`
+}
+
+// Totals are counts of things under way, rounded down; 0 is fewer than ten.
+type Totals struct {
+	Requests int `json:"requests"` // connections with requests
+	Putting  int `json:"putting"`  // put contexts
+	Watching int `json:"watching"` // watch connections
+	Blobs    int `json:"blobs"`    // that lie here
+}
+
+const (
+	statusEvery   = time.Minute // how often totals are taken
+	statusTimeout = 2 * time.Second
+	maxStatus     = 16 << 10
+)
+
+// Version returns the version of this program.
+func Version() string {
+	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" && info.Main.Version != "(devel)" {
+		return info.Main.Version
+	}
+	return "devel"
+}
+
+func onOff(b bool) string {
+	if b {
+		return "on"
+	}
+	return "off"
+}
+
+func (r *Relay) storeWord() string {
+	switch {
+	case r.disk != nil:
+		return "disk"
+	case r.blobs != nil:
+		return "memory"
+	}
+	return "none"
+}
+
+// serveStatus tells everyone who connects the status and hangs up.
+func (r *Relay) serveStatus(ctx context.Context, ln net.Listener) error {
+	var totals atomic.Pointer[Totals]
+	totals.Store(r.totals())
+	inner := newGroup(ctx)
+	inner.run(func(ctx context.Context) error {
+		tick := time.NewTicker(statusEvery)
+		defer tick.Stop()
+		for {
+			select {
+			case <-ctx.Done():
+				return ln.Close()
+			case <-tick.C:
+				totals.Store(r.totals())
+			}
+		}
+	})
+	inner.run(func(ctx context.Context) error {
+		for {
+			c, err := ln.Accept()
+			if err != nil {
+				if ctx.Err() != nil {
+					return nil
+				}
+				return fmt.Errorf("serving status: %w", err)
+			}
+			r.tell(c, totals.Load())
+		}
+	})
+	return inner.wait()
+}
+
+// tell answers one question. An asker who does not listen is left: his is not
+// worth the relay's stopping.
+func (r *Relay) tell(c net.Conn, t *Totals) {
+	defer c.Close()
+	c.SetDeadline(time.Now().Add(statusTimeout))
+	fingerprint := r.Fingerprint()
+	json.NewEncoder(c).Encode(Status{
+		Version: Version(), Uptime: coarse(time.Since(r.began)), Listen: r.ln.Addr().String(), Fingerprint: hex.EncodeToString(fingerprint[:]),
+		TLS: r.certs != nil, Binding: r.cfg.secure(), Roles: r.cfg.Roles, Store: r.storeWord(), Totals: *t,
+	})
+}
+
+func (r *Relay) totals() *Totals {
+	return &Totals{
+		Requests: rounded(r.gate.Held(gate.Connection)), Putting: rounded(r.gate.Held(gate.Put)),
+		Watching: rounded(r.gate.Held(gate.Watch)), Blobs: rounded(int(r.lying.Load())),
+	}
+}
+
+// coarse says roughly how long d is.
+func coarse(d time.Duration) string {
+	switch {
+	case d < time.Hour:
+		return "under an hour"
+	case d < 48*time.Hour:
+		return fmt.Sprintf("%d h", d/time.Hour)
+	}
+	return fmt.Sprintf("%d days", d/(24*time.Hour))
+}
+
+// AskStatus asks the relay that runs on a data directory. It fails with
+// ErrNotRunning if there is none.
+func AskStatus(data string) (Status, error) {
+	var s Status
+	if data == "" {
+		return s, &Problem{errors.New("a relay without a data directory cannot be asked"), "start it with a data directory"}
+	}
+	c, err := net.DialTimeout("unix", filepath.Join(data, socketUse), statusTimeout)
+	switch {
+	case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ECONNREFUSED):
+		return s, &Problem{ErrNotRunning, "start it with `tacet-relay serve`, or name its directory with --data"}
+	case errors.Is(err, fs.ErrPermission):
+		return s, &Problem{fmt.Errorf("asking the relay: %w", err), "ask as the user that the relay runs as"}
+	case err != nil:
+		return s, fmt.Errorf("asking the relay: %w", err)
+	}
+	defer c.Close()
+	c.SetDeadline(time.Now().Add(statusTimeout))
+	b, err := io.ReadAll(io.LimitReader(c, maxStatus))
+	if err == nil {
+		err = json.Unmarshal(b, &s)
+	}
+	if err != nil {
+		return s, &Problem{fmt.Errorf("asking the relay: %w", err), "it is just starting or stopping: ask again"}
+	}
+	return s, nil
+}
