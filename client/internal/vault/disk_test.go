@@ -19,7 +19,7 @@ import (
 type disk struct {
 	vfs.VFS
 
-	lazy bool // syncs return at once: for what is thrown away
+	lazy bool // syncs return at once
 
 	mu     sync.Mutex
 	record bool
@@ -49,6 +49,13 @@ const (
 )
 
 func newDisk() *disk { return &disk{VFS: vfs.Find(""), failWrite: -1} }
+
+// newLazyDisk is for what is thrown away: its syncs return at once.
+func newLazyDisk() *disk {
+	d := newDisk()
+	d.lazy = true
+	return d
+}
 
 func (d *disk) OpenFilename(name *vfs.Filename, flags vfs.OpenFlag) (vfs.File, vfs.OpenFlag, error) {
 	f, flags, err := vfsutil.WrapOpenFilename(d.VFS, name, flags)

@@ -47,7 +47,7 @@ func createMark(path string, k *keys, generation uint64, rand io.Reader) error {
 func openMark(path string, k *keys, rand io.Reader) (*mark, uint64, error) {
 	f, err := os.OpenFile(path, os.O_RDWR, 0)
 	if err != nil {
-		return nil, 0, fileError(err)
+		return nil, 0, damagedIfMissing(err)
 	}
 	m := &mark{f: f, keys: k, rand: rand}
 	var at [2]uint64

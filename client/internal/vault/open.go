@@ -91,7 +91,7 @@ func (v *Vault) attach(folder string, base vfs.VFS) error {
 	}
 	m, marked, err := openMark(filepath.Join(folder, markName), v.keys, rand.Reader)
 	if err != nil {
-		return damagedIfMissing(err)
+		return err
 	}
 	v.mark = m
 	s, err := d.root(v.keys)

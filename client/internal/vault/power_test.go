@@ -103,9 +103,7 @@ func value(n, size int) []byte {
 func checkPower(t *testing.T, files map[string][]byte, acked int) (n int, err error) {
 	dir := t.TempDir()
 	writeVault(t, dir, files)
-	lazy := newDisk()
-	lazy.lazy = true
-	v, err := openWith(dir, pass, lazy)
+	v, err := openWith(dir, pass, newLazyDisk())
 	if err != nil {
 		return 0, err
 	}
