@@ -1,0 +1,126 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/tacet-chat/tacet/relay"
+)
+
+func TestMain(m *testing.M) {
+	testscript.Main(m, map[string]func(){"tacet-relay": main})
+}
+
+// TestScripts drives the program as an operator would.
+func TestScripts(t *testing.T) {
+	testscript.Run(t, testscript.Params{
+		Dir: "testdata",
+		Setup: func(e *testscript.Env) error {
+			e.Setenv("HOME", filepath.Join(e.WorkDir, "home"))
+			e.Setenv("XDG_STATE_HOME", "")
+			e.Setenv("STATE_DIRECTORY", "")
+			return nil
+		},
+		Condition: func(cond string) (bool, error) {
+			if cond == "tmpfs" { // a small file system can be mounted here
+				return canMount(), nil
+			}
+			return false, fmt.Errorf("unknown condition %q", cond)
+		},
+		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
+			"await": await, "get": get, "take": take, "tmpfs": tmpfs, "damage": damage, "fill": fill,
+		},
+	})
+}
+
+// await waits until the relay of a data directory answers: await DIR
+func await(ts *testscript.TestScript, neg bool, args []string) {
+	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	defer cancel()
+	tick := time.NewTicker(10 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		st, err := relay.AskStatus(ts.MkAbs(args[0]))
+		if err == nil {
+			ts.Setenv("LISTEN", st.Listen)
+			ts.Setenv("REALM", st.Fingerprint)
+			return
+		}
+		select {
+		case <-ctx.Done():
+			ts.Fatalf("no relay on %s: %v", args[0], err)
+		case <-tick.C:
+		}
+	}
+}
+
+// get asks the relay of the last await and prints status and the first bytes: get PATH
+func get(ts *testscript.TestScript, neg bool, args []string) {
+	client := http.Client{Timeout: 10 * time.Second}
+	resp, err := client.Get("http://" + ts.Getenv("LISTEN") + args[0])
+	if err != nil {
+		if !neg {
+			ts.Fatalf("%v", err)
+		}
+		return
+	}
+	defer resp.Body.Close()
+	b, err := io.ReadAll(resp.Body)
+	ts.Check(err)
+	fmt.Fprintf(ts.Stdout(), "%d %.40q\n", resp.StatusCode, b)
+	if neg {
+		ts.Fatalf("got an answer, want none")
+	}
+}
+
+// fill stores blobs until one is refused and prints the status of that: fill
+func fill(ts *testscript.TestScript, neg bool, args []string) {
+	for n := range byte(255) {
+		body := make([]byte, 66+64<<10) // spec: relay-api.md#blob
+		body[0], body[34] = 1, n
+		resp, err := http.Post("http://"+ts.Getenv("LISTEN")+"/v1/blob", "application/octet-stream", bytes.NewReader(body))
+		ts.Check(err)
+		resp.Body.Close()
+		if resp.StatusCode != http.StatusOK {
+			fmt.Fprintf(ts.Stdout(), "%d after %d\n", resp.StatusCode, n)
+			return
+		}
+	}
+	ts.Fatalf("nothing was refused")
+}
+
+// take listens on a port for as long as the script runs and sets $TAKEN: take
+func take(ts *testscript.TestScript, neg bool, args []string) {
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	ts.Check(err)
+	ts.Defer(func() { ln.Close() })
+	ts.Setenv("TAKEN", ln.Addr().String())
+}
+
+// damage cuts a file to some bytes: damage FILE BYTES
+func damage(ts *testscript.TestScript, neg bool, args []string) {
+	var n int64
+	_, err := fmt.Sscan(args[1], &n)
+	ts.Check(err)
+	ts.Check(os.Truncate(ts.MkAbs(args[0]), n))
+}
+
+func TestTheManualHasAnExampleForEveryCommand(t *testing.T) {
+	ran := false
+	for _, c := range commands(&ran).Commands() {
+		if !strings.HasPrefix(c.Example, "  tacet-relay "+c.Name()) {
+			t.Errorf("%s: got example %q, want one that starts with the command", c.Name(), c.Example)
+		}
+	}
+}
