@@ -24,7 +24,8 @@ func TestHostileBlocksAreRefused(t *testing.T) {
 		"length 65535":                       with(0, 0xff, 0xff),
 		"length shorter than the content":    with(0, 0, 4),
 		"no zero after the content":          with(41, 1), "no zero at the end": with(1023, 1),
-		"parts 0": with(2, 0, 0), "parts 65": with(2, 0, 65), "part at parts": with(2, 1, 1), "part beyond": with(2, 64, 64),
+		"parts 0": with(2, 0, 0), "parts 65": func() []byte { c := bytes.Clone(filled); c[3] = 65; return c }(),
+		"65th part": with(2, 64, 65), "256th part": with(2, 254, 255), "part at parts": with(2, 1, 1), "part beyond": with(2, 64, 64),
 		"first part not full": with(2, 0, 2), "last part empty": append([]byte{0, 0, 1, 2}, make([]byte, 1020)...),
 	} {
 		if b, err := Parse(p); !errors.Is(err, ErrBlock) {
@@ -33,7 +34,7 @@ func TestHostileBlocksAreRefused(t *testing.T) {
 	}
 	for name, change := range map[string]func(b *Block){
 		"long": func(b *Block) { b.Content = text(MaxContent + 1) }, "parts 0": func(b *Block) { b.Parts = 0 },
-		"parts 65": func(b *Block) { b.Parts = 65 }, "part at parts": func(b *Block) { b.Part = 1 },
+		"parts 65": func(b *Block) { b.Parts, b.Content = 65, text(MaxContent) }, "part at parts": func(b *Block) { b.Part = 1 },
 		"first part not full": func(b *Block) { b.Parts = 2 }, "last part empty": func(b *Block) { b.Part, b.Parts, b.Content = 1, 2, nil },
 	} {
 		b := sample()

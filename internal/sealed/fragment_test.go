@@ -197,6 +197,22 @@ func TestContradictionsAreRefusedAndChangeNothing(t *testing.T) {
 			t.Errorf("%s: got %d bytes of %d wholes, want %d of 1", name, held(&j), len(j.open), before)
 		}
 	}
+	// None of these begins a whole either, or takes a place that is still free.
+	for name, change := range map[string]func(b *wire.Body){
+		"short payload": func(b *wire.Body) { b.Payload = b.Payload[1:] }, "no payload": func(b *wire.Body) { b.Payload = nil },
+		"a byte more": func(b *wire.Body) { b.Payload = append(bytes.Clone(b.Payload), 0) }, "index at count": func(b *wire.Body) { b.Index = 3 },
+		"a pair": func(b *wire.Body) { b.Kind = wire.KindPair }, "no count": func(b *wire.Body) { b.Index, b.Count = 0, 0 },
+	} {
+		b := bodies[2]
+		change(&b)
+		fresh := b
+		fresh.ID[0] ^= 1
+		for _, b := range []wire.Body{b, fresh} {
+			if out, done, err := j.Add(start, &b); out != nil || done || !errors.Is(err, ErrFragment) || len(j.open) != 1 {
+				t.Errorf("%s: got %v, %v with %d open, want %v", name, done, err, len(j.open), ErrFragment)
+			}
+		}
+	}
 	if out, done, err := j.Add(start, &bodies[2]); err != nil || !done || !bytes.Equal(out, whole) {
 		t.Errorf("the last fragment: got %v, %v, want the whole", done, err)
 	}

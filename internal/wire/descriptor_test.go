@@ -81,11 +81,13 @@ func TestHostileDescriptorsAreRefused(t *testing.T) {
 		"long policy": withField(t, 14, strings.Repeat("x", 201)), "policy not UTF-8": withField(t, 14, "\xff"),
 		"short realm": withField(t, 2, make([]byte, 31)), "long realm": withField(t, 2, make([]byte, 33)), "no realm": withField(t, 2, nil),
 		"realm as a list": withField(t, 2, make([]int, 32)), "a field by text": withText(t), "negative": withField(t, 5, -1800), "many roles": withField(t, 8, many),
-		"deep":               withField(t, 99, []any{[]any{[]any{[]any{[]any{1}}}}}),
-		"a tag":              withField(t, 99, cbor.Tag{Number: 1, Content: 1}),
-		"indefinite":         append([]byte{0xbf}, append(bytes.Clone(good[1:]), 0xff)...),
-		"a key twice":        append([]byte{good[0] + 1}, append([]byte{0x01, 0x01}, good[1:]...)...),
-		"a long way to be 1": append([]byte{good[0], 0x01, 0x18, 0x01}, good[3:]...),
+		"deep":                     withField(t, 99, []any{[]any{[]any{[]any{[]any{1}}}}}),
+		"a tag":                    withField(t, 99, cbor.Tag{Number: 1, Content: 1}),
+		"indefinite":               append([]byte{0xbf}, append(bytes.Clone(good[1:]), 0xff)...),
+		"a key twice":              append([]byte{good[0] + 1}, append([]byte{0x01, 0x01}, good[1:]...)...),
+		"unknown field, long form": append([]byte{good[0] + 1}, append(bytes.Clone(good[1:]), 0x18, 99, 0x18, 1)...),
+		"keys out of order":        append([]byte{good[0] + 1, 0x18, 99, 1}, good[1:]...),
+		"a long way to be 1":       append([]byte{good[0], 0x01, 0x18, 0x01}, good[3:]...),
 	} {
 		if got, _, b, err := ParseDescriptor(signed(body)); !errors.Is(err, ErrDescriptor) || b != nil || got.Version != 0 {
 			t.Errorf("%s: got %+v, %v, want %v", name, got, err, ErrDescriptor)
