@@ -1,0 +1,99 @@
+package text
+
+import (
+	"context"
+	"errors"
+	"strings"
+
+	"github.com/tacet-chat/tacet/client"
+)
+
+// Failure is an error as a person needs it: what happened, what that means for
+// their messages, and what to do. Means and Hint may be empty.
+type Failure struct {
+	What, Means, Hint string
+	Err               error
+}
+
+func (f *Failure) Error() string { return f.What }
+func (f *Failure) Unwrap() error { return f.Err }
+
+const (
+	nothing = "Nothing was sent or changed."
+	unsent  = "Nothing was sent."
+	waiting = "Messages that wait stay on this device; nothing is lost."
+)
+
+// failures says what the client's errors mean. What is what the error says.
+var failures = []struct {
+	err         error
+	means, hint string
+}{
+	{client.ErrExists, "", "`tacet status` shows it; `--profile DIR` names another one"},
+	{client.ErrMissing, "", "`tacet init` makes one, `tacet recover` makes a new device from 24 words; `--profile DIR` names another folder"},
+	{client.ErrPassphrase, "The profile stays closed. " + nothing, "try again; nobody can reset a passphrase, not even a relay"},
+	{client.ErrDamaged, "Tacet does not open what it cannot trust. " + nothing, "keep the folder as it is and put a copy back if there is one; otherwise `tacet recover` with your 24 words in a new folder: contacts and history are not in the words"},
+	{client.ErrNewer, nothing, "install the newer version of tacet again"},
+	{client.ErrFull, waiting, "make room and try again"},
+	{client.ErrLocked, nothing, "end the process that has it, or wait until it ends"},
+	{client.ErrContact, unsent, "`tacet contacts` lists everybody"},
+	{client.ErrName, "", "choose another name; names are yours alone, nobody else sees them"},
+	{client.ErrNoInvite, "", "`tacet invite list` shows your invites and their numbers"},
+	{client.ErrLink, "", "a link looks like tacet://relay.example/i#…; paste all of it, in quotes, or give `-` and paste it into standard input"},
+	{client.ErrLinkTypo, "", "copy the whole link again; one character is wrong or missing"},
+	{client.ErrLinkNewer, "", "install a newer version of tacet"},
+	{client.ErrUsed, nothing, "an invite for one person works once; its maker makes another with `tacet invite new`"},
+	{client.ErrForged, "Somebody tampered with it on the way or at the relay. " + nothing, "ask for a new link over a way that you trust, and tell its maker"},
+	{client.ErrRelayKey, "Whoever answers is not the relay that was meant. " + nothing, "do not go on; ask the relay's operator for its key fingerprint"},
+	{client.ErrOwnInvite, "", "give the link to the person whom you want to talk with"},
+	{client.ErrKnown, "", "`tacet contacts` shows under which name"},
+	{client.ErrStopped, unsent, "`tacet contacts show NAME` says why; compare safety numbers, then `tacet contacts trust NAME`"},
+	{client.ErrNotYet, unsent, "`tacet requests accept NAME`"},
+	{client.ErrRefusedTo, unsent, "the contact is blocked, declined or could not be reached; a new invite starts again"},
+	{client.ErrGone, "", "`tacet read` shows the numbers of what still waits"},
+	{client.ErrSent, "It may be on their device already.", "messages can be taken back only while they are queued here"},
+	{client.ErrEmpty, unsent, "give a text, or pipe one in"},
+	{client.ErrLong, unsent, "send it in parts: a message holds about 60,000 bytes, the first one of an invite 900"},
+	{client.ErrState, "", "`tacet contacts show NAME` says how you stand"},
+	{client.ErrWords, "", "look for a wrong or a missing word; numbers and line breaks between them do not matter"},
+	{client.ErrNoRelay, "", "accept an invite, which brings its relay; or make the profile with `--relay HOST`"},
+	{client.ErrNetwork, waiting, "check the network and the relay's name; `tacet doctor` looks closer"},
+	{client.ErrRunning, "", ""},
+	{client.ErrClosed, waiting, "try again"},
+}
+
+// Explain says an error for people. It returns nil for nil.
+func Explain(err error) *Failure {
+	if err == nil {
+		return nil
+	}
+	if f := (*Failure)(nil); errors.As(err, &f) {
+		return f
+	}
+	what := Line(err.Error())
+	for _, f := range failures {
+		if errors.Is(err, f.err) {
+			return &Failure{What: what, Means: f.means, Hint: f.hint, Err: err}
+		}
+	}
+	switch {
+	case errors.Is(err, context.Canceled):
+		return &Failure{What: "stopped", Means: waiting, Err: err}
+	case errors.Is(err, context.DeadlineExceeded):
+		return &Failure{What: "it took too long", Means: waiting, Hint: "try again; `tacet doctor` looks closer", Err: err}
+	}
+	return &Failure{What: what, Err: err}
+}
+
+// Text writes a failure: "error:", what it means on a line of its own, "hint:".
+func (f *Failure) Text(s Style) string {
+	var b strings.Builder
+	b.WriteString(s.Bad("error:") + " " + Line(f.What) + "\n")
+	if f.Means != "" {
+		b.WriteString("       " + Line(f.Means) + "\n")
+	}
+	if f.Hint != "" {
+		b.WriteString(s.Bold("hint:") + " " + Line(f.Hint) + "\n")
+	}
+	return b.String()
+}
