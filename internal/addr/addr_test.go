@@ -28,7 +28,6 @@ func TestBothEndsComputeTheSamePeriods(t *testing.T) {
 
 func TestKindsHaveNothingInCommon(t *testing.T) {
 	_, offer := route(t, "kinds")
-	live := NewChain(offer, Live)
 	offer.Birth = 0 // both bases are 0 then, so that only the kind differs
 	live, park := NewChain(offer, Live), NewChain(offer, Park)
 	p, q := at(t, live, 0), at(t, park, 0)

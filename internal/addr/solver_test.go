@@ -95,12 +95,12 @@ func hashed(t testing.TB, parts ...[]byte) *edwards25519.Scalar {
 	return s
 }
 
-// collect gathers two proofs of each of twelve periods from a signer: of one
+// collect gathers two proofs of each of eight periods from a signer: of one
 // message that is the same in all, and of one that is not.
 func collect(t testing.TB, offer *Offer, signer func(p *Period, msg []byte) [64]byte) (list []collected) {
 	t.Helper()
 	c := NewChain(offer, Live)
-	for n := range uint64(12) {
+	for n := range uint64(8) {
 		p := at(t, c, c.Base()+n)
 		for _, msg := range []string{"the same", fmt.Sprint("another ", n)} {
 			x := collected{a: p.Address, b: factor(t, p), msg: []byte(msg)}
@@ -165,9 +165,9 @@ func TestSolverBreaksFaultySigners(t *testing.T) {
 	}
 }
 
-// reuse returns the same nonce at the third and the twentieth call.
+// reuse returns the same nonce at the third and the twelfth call.
 func reuse(call int, base *edwards25519.Scalar, fresh func() *edwards25519.Scalar) *edwards25519.Scalar {
-	if call == 3 || call == 20 {
+	if call == 3 || call == 12 {
 		return base
 	}
 	return fresh()
