@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/fxamacker/cbor/v2"
+
+	"github.com/tacet-chat/tacet/internal/vectortest"
 )
 
 func descriptor() *Descriptor {
@@ -28,6 +30,14 @@ func TestDescriptorComesBack(t *testing.T) {
 	}
 	if got.Live() != 30*time.Minute {
 		t.Errorf("got a period of %v, want 30 minutes", got.Live())
+	}
+}
+
+func TestDescriptorOfTheSpecificationParses(t *testing.T) {
+	b := vectortest.Example(t, "relay-api.md", "descriptor")
+	d, sig, body, err := ParseDescriptor(b)
+	if err != nil || !bytes.Equal(AppendSigned(nil, sig, d.Encode()), b) || len(body) != len(b)-64 {
+		t.Errorf("got %+v, %v, want what the page says", d, err)
 	}
 }
 
