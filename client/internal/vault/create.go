@@ -120,6 +120,9 @@ func fill(folder string, h *header, root key.Vault, base vfs.VFS) error {
 	if err != nil {
 		return err
 	}
+	if err := os.Chmod(filepath.Join(folder, rowsName+logSuffix), 0o600); err != nil {
+		return fileError(err) // the one file that SQLite makes
+	}
 	return syncFolder(folder)
 }
 

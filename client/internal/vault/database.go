@@ -92,11 +92,10 @@ func openDatabase(folder string, k *keys, base vfs.VFS, rand io.Reader) (*databa
 		return nil, fmt.Errorf("reading randomness: %w", err)
 	}
 	d := &database{vfs: "tacet-" + hex.EncodeToString(name[:]), stmts: make(map[string]*sqlite3.Stmt)}
-	vfs.Register(d.vfs, adiantum.Wrap(wholeBlocks{base}, fileCipher{file: cipher.New(k.file.Bytes()), rand: rand}))
+	vfs.Register(d.vfs, adiantum.Wrap(lower{base}, fileCipher{file: cipher.New(k.file.Bytes()), rand: rand}))
 	uri := url.URL{Scheme: "file", Path: filepath.ToSlash(path), OmitHost: true, RawQuery: url.Values{
 		"vfs":    {d.vfs},
 		"hexkey": {"00"}, // stands in for the key: see fileCipher
-		"modeof": {path}, // the log gets the mode of the database: 0600
 	}.Encode()}
 	d.conn, err = sqlite3.OpenFlags(uri.String(), sqlite3.OPEN_READWRITE|sqlite3.OPEN_URI)
 	if err != nil {
