@@ -24,9 +24,14 @@ func Direct() Dialer {
 // stream is a connection that is ready for HTTP.
 type stream struct {
 	net.Conn
+	raw   net.Conn             // what TLS runs over
 	tls   *tls.ConnectionState // nil without TLS
 	realm [32]byte             // fingerprint of the realm key that TLS showed
 }
+
+// Close ends the connection without a last word: TLS would wait five seconds for
+// a network that takes none, and nothing here depends on it.
+func (s *stream) Close() error { return s.raw.Close() }
 
 // connect opens a stream and checks who is there. The caller closes it.
 func (r *Relay) connect(ctx context.Context, isolate string, pin *[32]byte) (*stream, error) {
@@ -40,15 +45,17 @@ func (r *Relay) connect(ctx context.Context, isolate string, pin *[32]byte) (*st
 			c.Close()
 			return nil, stranger("a relay on this machine")
 		}
-		return &stream{Conn: c}, nil
+		return &stream{Conn: c, raw: c}, nil
 	}
-	s := &stream{}
-	t := tls.Client(c, tlsConfig(r.at.host, pin, &s.realm))
+	var who shown
+	t := tls.Client(c, who.config(r.at.host, pin))
 	if err := t.HandshakeContext(ctx); err != nil {
 		c.Close()
+		if who.err != nil { // a stranger must not get to hide behind another error
+			err = who.err
+		}
 		return nil, err
 	}
 	state := t.ConnectionState()
-	s.Conn, s.tls = t, &state
-	return s, nil
+	return &stream{Conn: t, raw: c, tls: &state, realm: who.realm}, nil
 }

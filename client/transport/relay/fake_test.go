@@ -1,6 +1,8 @@
 package relay_test
 
 import (
+	"bufio"
+	"bytes"
 	"context"
 	"crypto/ed25519"
 	"crypto/rand"
@@ -15,6 +17,7 @@ import (
 	"math/big"
 	"net"
 	"net/http"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -48,6 +51,7 @@ type fake struct {
 	began    time.Time
 	blobs    map[wire.BlobID]wire.BlobPut
 	accept   chan net.Conn
+	unders   map[*websocket.Conn]*under
 }
 
 type fakeCell struct {
@@ -83,7 +87,7 @@ func newFake(t *testing.T, name string) *fake {
 		t: t, name: name, realm: newSign(), time: newSign(), receipts: newSign(),
 		instead: map[string]http.HandlerFunc{}, requests: map[string]int{},
 		watched: map[wire.Address]map[*fakeWatch]bool{}, blobs: map[wire.BlobID]wire.BlobPut{},
-		began: time.Now(), accept: make(chan net.Conn),
+		began: time.Now(), accept: make(chan net.Conn), unders: map[*websocket.Conn]*under{},
 	}
 	f.descriptor = wire.Descriptor{
 		Version: 1, Realm: key.SignPublicOf(f.realm), Time: key.SignPublicOf(f.time), Receipts: key.SignPublicOf(f.receipts),
@@ -206,10 +210,9 @@ func (f *fake) Addr() net.Addr { return &net.TCPAddr{} }
 func (f *fake) newChain(realm key.Sign, from, to time.Time) []*x509.Certificate {
 	private := ed25519.NewKeyFromSeed(realm.Bytes())
 	ca := &x509.Certificate{
-		SerialNumber: big.NewInt(1), NotBefore: time.Unix(0, 0), NotAfter: time.Unix(1<<40, 0).AddDate(0, 0, 0),
+		SerialNumber: big.NewInt(1), NotBefore: time.Unix(0, 0), NotAfter: time.Date(9999, 12, 31, 23, 59, 59, 0, time.UTC),
 		IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign,
 	}
-	ca.NotAfter = time.Date(9999, 12, 31, 23, 59, 59, 0, time.UTC)
 	caCert := f.sign(ca, ca, private.Public(), private)
 	public, leafKey, _ := ed25519.GenerateKey(rand.Reader)
 	f.leafKey = leafKey
@@ -251,16 +254,64 @@ func (f *fake) second(t time.Time) []byte {
 	return append(b, sig[:]...)
 }
 
+// hijacked lets a test see the connection under a WebSocket.
+type hijacked struct {
+	http.ResponseWriter
+	conn net.Conn
+}
+
+func (h *hijacked) Hijack() (net.Conn, *bufio.ReadWriter, error) {
+	c, rw, err := http.NewResponseController(h.ResponseWriter).Hijack()
+	h.conn = c
+	return c, rw, err
+}
+
+// under is what there is of a WebSocket beside itself.
+type under struct {
+	conn  net.Conn
+	pongs chan []byte
+}
+
 // upgrade opens a WebSocket that ends with the relay.
 func (f *fake) upgrade(w http.ResponseWriter, r *http.Request) *websocket.Conn {
-	ws, err := websocket.Accept(w, r, nil)
+	h := &hijacked{ResponseWriter: w}
+	u := &under{pongs: make(chan []byte, 1)}
+	ws, err := websocket.Accept(h, r, &websocket.AcceptOptions{
+		OnPongReceived: func(_ context.Context, b []byte) { u.pongs <- slices.Clone(b) },
+	})
 	if err != nil {
 		f.t.Errorf("got error %v, want a WebSocket", err)
-		return nil
+		panic(http.ErrAbortHandler)
 	}
 	ws.SetReadLimit(wire.MaxFrame)
+	u.conn = h.conn
+	f.mu.Lock()
+	f.unders[ws] = u
+	f.mu.Unlock()
 	context.AfterFunc(f.stop, func() { ws.CloseNow() })
 	return ws
+}
+
+// ping sends a ping with that payload and waits for the pong, while somebody
+// reads. The library lets nobody choose a payload, so the frame is made here.
+func (f *fake) ping(ws *websocket.Conn, payload []byte) error {
+	f.mu.Lock()
+	u := f.unders[ws]
+	f.mu.Unlock()
+	if _, err := u.conn.Write(append([]byte{0x89, byte(len(payload))}, payload...)); err != nil {
+		return err
+	}
+	select {
+	case b := <-u.pongs:
+		if !bytes.Equal(b, payload) {
+			return errors.New("another payload")
+		}
+		return nil
+	case <-time.After(wire.PongWithin):
+		return errors.New("no pong")
+	case <-f.stop.Done():
+		return net.ErrClosed
+	}
 }
 
 func (f *fake) servePut(w http.ResponseWriter, r *http.Request) {

@@ -93,14 +93,14 @@ func (r *Relay) ask(ctx context.Context, q request) (answer, error) {
 var errReuse = errors.New("relay: connection is used twice")
 
 // client returns an HTTP client for one request over c. It follows nothing, asks
-// no proxy of the environment, and leaves c to the caller.
+// no proxy of the environment.
 func client(c *stream) *http.Client {
 	var used atomic.Bool
 	dial := func(context.Context, string, string) (net.Conn, error) {
 		if used.Swap(true) {
 			return nil, errReuse
 		}
-		return c.Conn, nil
+		return c, nil
 	}
 	return &http.Client{
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },

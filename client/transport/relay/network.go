@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"net/http"
 
+	"github.com/tacet-chat/tacet/client/transport"
 	"github.com/tacet-chat/tacet/internal/wire"
 )
 
@@ -90,8 +91,8 @@ func (n *Network) options(name string) Options {
 	return Options{Name: name, Dial: n.dial, HidesAddress: n.proxy != ""}
 }
 
-// Open is New for a relay of this network.
-func (n *Network) Open(name string, pin [32]byte) (*Relay, error) {
+// Open is New for a relay of this network: a *Relay.
+func (n *Network) Open(name string, pin [32]byte) (transport.Transport, error) {
 	o := n.options(name)
 	o.Pin = &pin
 	return New(o)

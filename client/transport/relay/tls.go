@@ -9,23 +9,27 @@ import (
 	"time"
 )
 
-// tlsConfig returns what a relay is spoken to with. The fingerprint of the
-// realm key that the relay showed is put into shown. pin nil takes any.
+// shown is what a relay showed in a TLS handshake.
+type shown struct {
+	realm [32]byte // fingerprint of the realm key
+	err   error    // what is wrong with it
+}
+
+// config returns what a relay is spoken to with. pin nil takes any realm key.
 //
 // InsecureSkipVerify turns off the library's own check, which asks certificate
 // authorities about a name. Neither means anything here: a relay is its realm
 // key. checkChain does the whole check instead, in VerifyConnection, which
-// runs for every handshake and ends it.
-func tlsConfig(host string, pin, shown *[32]byte) *tls.Config {
+// runs in every handshake and ends it.
+func (s *shown) config(host string, pin *[32]byte) *tls.Config {
 	return &tls.Config{
 		MinVersion:         tls.VersionTLS13,
 		NextProtos:         []string{"http/1.1"},
 		ServerName:         host,
 		InsecureSkipVerify: true,
-		VerifyConnection: func(s tls.ConnectionState) error {
-			realm, err := checkChain(s.PeerCertificates, pin, time.Now())
-			*shown = realm
-			return err
+		VerifyConnection: func(c tls.ConnectionState) error {
+			s.realm, s.err = checkChain(c.PeerCertificates, pin, time.Now())
+			return s.err
 		},
 		// No session cache: a ticket would tell the relay which connections are
 		// one client's.
