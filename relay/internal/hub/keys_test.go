@@ -24,7 +24,6 @@ import (
 // tls.Conn that only reads. crypto/tls never asks for new keys by itself, but a
 // client of another make may do so at any time.
 type sealer struct {
-	nc       net.Conn
 	secret   []byte
 	aead     cipher.AEAD
 	iv       []byte
@@ -53,6 +52,22 @@ func (s *sealer) rekey(t testing.TB, secret []byte) {
 		t.Fatal(err)
 	}
 	s.secret, s.iv, s.sequence = secret, expand(t, secret, "iv", 12), 0
+}
+
+// clientSealer takes the writing side of a client over after its handshake.
+func clientSealer(t testing.TB, c *tls.Conn, log string) *sealer {
+	t.Helper()
+	if c.ConnectionState().CipherSuite != tls.TLS_AES_128_GCM_SHA256 {
+		t.Skip("SKIPPED: this machine prefers another cipher suite than the test speaks")
+	}
+	_, line, _ := strings.Cut(log, "CLIENT_TRAFFIC_SECRET_0 ")
+	secret, err := hex.DecodeString(strings.Fields(line)[1])
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := new(sealer)
+	s.rekey(t, secret)
+	return s
 }
 
 // record returns one record of a content type.
@@ -92,16 +107,7 @@ func TestNewKeysWhileCellsArePushed(t *testing.T) {
 	if err := c.Handshake(); err != nil {
 		t.Fatal(err)
 	}
-	if c.ConnectionState().CipherSuite != tls.TLS_AES_128_GCM_SHA256 {
-		t.Skip("SKIPPED: this machine prefers another cipher suite than the test speaks")
-	}
-	_, line, _ := strings.Cut(log.String(), "CLIENT_TRAFFIC_SECRET_0 ")
-	secret, err := hex.DecodeString(strings.Fields(line)[1])
-	if err != nil {
-		t.Fatal(err)
-	}
-	s := &sealer{nc: raw}
-	s.rekey(t, secret)
+	s := clientSealer(t, c, log.String())
 
 	raw.Write(s.record(23, []byte("GET /v1/watch HTTP/1.1\r\nHost: relay\r\n"+upgradeHeaders+"\r\n")))
 	br := bufio.NewReader(c)
@@ -119,40 +125,89 @@ func TestNewKeysWhileCellsArePushed(t *testing.T) {
 		t.Fatal(f, err)
 	}
 
-	const n = 3000
 	p := w.open("/v1/put")
+	room := make(chan bool, 64) // in flight
 	go func() {
-		for i := range uint64(n) {
-			p.write(ws.Binary, putFrame(k, i))
+		for i := uint64(0); p.write(ws.Binary, putFrame(k, i)) == nil; i++ {
+			room <- true
 		}
 	}()
-	done := make(chan struct{})
+	// A client takes no more than 16 such answers in a row, so no more than 8 are
+	// under way: a ping behind each tells when it has been answered.
+	ask, done := make(chan bool, 8), make(chan struct{})
+	for range cap(ask) {
+		ask <- true
+	}
 	go func() {
 		defer close(done)
-		for range 400 {
-			var b []byte
-			for range 1 + len(b)%3 {
-				b = append(b, s.newKeys(t)...)
-				b = append(b, s.record(23, mask(ws.Pong, nil))...)
-			}
-			if _, err := raw.Write(b); err != nil {
+		for range ask {
+			if _, err := raw.Write(append(s.newKeys(t), s.record(23, mask(ws.Ping, []byte("keys")))...)); err != nil {
 				return
 			}
 		}
 	}()
-	for i := range uint64(n) {
+	for i, pongs := uint64(0), 0; pongs < 1500; {
 		f, err := readFrame(br)
-		for err == nil && f.op == ws.Ping {
-			f, err = readFrame(br)
-		}
-		if err != nil {
-			t.Fatalf("after %d cells: %v", i, err)
-		}
-		if !bytes.Equal(f.p[9:], putFrame(k, i)[8:]) {
-			t.Fatalf("got another cell, want %d", i)
+		switch {
+		case err != nil:
+			t.Fatalf("after %d cells and %d new keys: %v", i, pongs, err)
+		case f.op == ws.Pong:
+			if pongs++; pongs+cap(ask) <= 1500 {
+				ask <- true
+			}
+		case f.op == ws.Binary:
+			if !bytes.Equal(f.p[9:], putFrame(k, i)[8:]) {
+				t.Fatalf("got another cell, want %d", i)
+			}
+			i++
+			<-room
 		}
 	}
+	close(ask)
 	<-done
+}
+
+// TestNewKeysKeepTheirPlace has the reading side answer a request for new keys
+// between a piece that was encrypted before and one after: none of them goes to
+// the socket by itself, and what is taken can be read in one go.
+func TestNewKeysKeepTheirPlace(t *testing.T) {
+	client, server := net.Pipe()
+	defer client.Close()
+	defer server.Close()
+	var log strings.Builder
+	c := tls.Client(client, &tls.Config{InsecureSkipVerify: true, KeyLogWriter: &log})
+	in := &inner{Conn: server}
+	srv := tls.Server(in, &tls.Config{Certificates: []tls.Certificate{certificate(t)}, SessionTicketsDisabled: true})
+	hands := make(chan error)
+	go func() { hands <- srv.Handshake() }()
+	if err := c.Handshake(); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-hands; err != nil {
+		t.Fatal(err)
+	}
+	s := clientSealer(t, c, log.String())
+	in.Conn = deafConn{} // whose Write would panic
+	p := pool{size: cipherBuffer}
+	in.start(&p)
+
+	for round := range 3 {
+		srv.Write([]byte("before "))
+		in.in = append(s.newKeys(t), s.record(23, []byte("heard"))...)
+		b := make([]byte, 10)
+		if n, err := srv.Read(b); string(b[:n]) != "heard" || err != nil {
+			t.Fatalf("got %q, %v, want what came under new keys", b[:n], err)
+		}
+		if _, err := srv.Read(b); err != (dry{}) {
+			t.Fatalf("got %v, want dry", err)
+		}
+		srv.Write([]byte("after"))
+		go server.Write(in.take().b)
+		got := make([]byte, len("before after"))
+		if _, err := io.ReadFull(c, got); err != nil || string(got) != "before after" {
+			t.Fatalf("round %d: got %q, %v", round, got, err)
+		}
+	}
 }
 
 // TestAskingForKeysWithoutReadingIsBounded: answers to a peer that asks and
@@ -176,5 +231,3 @@ func TestAskingForKeysWithoutReadingIsBounded(t *testing.T) {
 		t.Errorf("got %d bytes, want %d", len(x.b), written)
 	}
 }
-
-var _ io.Writer = (*inner)(nil)

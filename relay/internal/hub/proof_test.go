@@ -2,13 +2,16 @@ package hub
 
 import (
 	"testing"
+	"testing/synctest"
 
 	"github.com/tacet-chat/tacet/internal/wire"
 )
 
 // TestBigSetsTakeTurns: a connection with a big set offers a few proofs at a
 // time and goes to the end of the line with the next.
-func TestBigSetsTakeTurns(t *testing.T) {
+func TestBigSetsTakeTurns(t *testing.T) { synctest.Test(t, bigSetsTakeTurns) }
+
+func bigSetsTakeTurns(t *testing.T) {
 	h := New(Config{Time: seed(t)}) // nobody verifies but this test
 	type result struct {
 		name string
@@ -24,6 +27,7 @@ func TestBigSetsTakeTurns(t *testing.T) {
 	b := <-h.proofs // the first of 32
 	turns := 0
 	go offer("small", 1)
+	synctest.Wait() // it stands in line
 	for small := false; !small; {
 		if len(b.sets) > perBatch*wire.ProofSize {
 			t.Fatalf("got %d proofs at once, want at most %d", len(b.sets)/wire.ProofSize, perBatch)
