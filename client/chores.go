@@ -8,6 +8,7 @@ import (
 	"github.com/tacet-chat/tacet/client/internal/contact"
 	"github.com/tacet-chat/tacet/client/internal/convo"
 	"github.com/tacet-chat/tacet/client/internal/vault"
+	"github.com/tacet-chat/tacet/client/transport"
 	"github.com/tacet-chat/tacet/internal/wire"
 )
 
@@ -130,7 +131,7 @@ func (c *Client) deleteBundle(ctx context.Context, inv *contact.InviteRecord) er
 	if err != nil {
 		return err
 	}
-	if err := r.DeleteBlob(ctx, inv.Link().ID(), inv.Capability); err != nil && !errors.Is(err, ErrNoBlob) {
+	if err := r.DeleteBlob(ctx, inv.Link().ID(), inv.Capability); err != nil && !errors.Is(err, transport.ErrNothing) {
 		return networkError(err)
 	}
 	return c.inviteDone(ctx, inv.ID, func(i *contact.InviteRecord) { i.Delete = false })
@@ -186,7 +187,7 @@ func (c *Client) pending(ctx context.Context) bool {
 		if err != nil {
 			continue
 		}
-		if _, err := relay.GetBlob(ctx, r.Blob); errors.Is(err, ErrNoBlob) {
+		if _, err := relay.GetBlob(ctx, r.Blob); errors.Is(err, transport.ErrNothing) {
 			c.gone(ctx, r.ID)
 		}
 	}

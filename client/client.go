@@ -16,7 +16,7 @@ import (
 // Client is an open profile. Its methods may be called from any goroutine.
 type Client struct {
 	opt    Options
-	lock   *vault.LockFile
+	lock   *vault.Lock
 	vault  *vault.Vault
 	engine *convo.Engine
 	realms *realms
@@ -38,7 +38,7 @@ var _ Service = (*Client)(nil)
 // Open opens a profile and owns it until Close. It fails with ErrLocked while
 // another process owns it, ErrMissing, ErrPassphrase, ErrDamaged or ErrNewer.
 func Open(ctx context.Context, o Options) (*Client, error) {
-	lock, err := vault.Lock(o.Dir)
+	lock, err := vault.Take(o.Dir)
 	if err != nil {
 		return nil, vaultError(err)
 	}

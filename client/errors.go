@@ -45,7 +45,7 @@ func networkError(err error) error {
 		return nil
 	case errors.Is(err, transport.ErrIdentity):
 		return ErrRelayKey
-	case errors.Is(err, ErrNoBlob), errors.Is(err, context.Canceled):
+	case errors.Is(err, transport.ErrNothing), errors.Is(err, context.Canceled):
 		return err
 	}
 	return fmt.Errorf("%w: %w", ErrNetwork, err)

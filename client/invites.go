@@ -8,6 +8,7 @@ import (
 	"github.com/tacet-chat/tacet/client/internal/contact"
 	"github.com/tacet-chat/tacet/client/internal/convo"
 	"github.com/tacet-chat/tacet/client/internal/vault"
+	"github.com/tacet-chat/tacet/client/transport"
 	"github.com/tacet-chat/tacet/internal/content"
 	"github.com/tacet-chat/tacet/internal/invite"
 	"github.com/tacet-chat/tacet/internal/key"
@@ -113,7 +114,7 @@ func (c *Client) lookup(ctx context.Context, link string) (invite.Link, *invite.
 		return l, nil, vaultError(err)
 	}
 	blob, pin, err := c.bundle(ctx, l)
-	if errors.Is(err, ErrNoBlob) {
+	if errors.Is(err, transport.ErrNothing) {
 		return l, nil, ErrUsed
 	}
 	if err != nil {

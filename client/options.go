@@ -58,7 +58,7 @@ var (
 )
 
 // Relay is what the client needs of a relay beside the transport contract.
-// client/transport/relay implements it.
+// client/transport/relay implements it. What is not there is transport.ErrNothing.
 type Relay interface {
 	transport.Transport
 	// Descriptor returns what the relay says of itself, checked against the pin.
@@ -70,8 +70,9 @@ type Relay interface {
 
 // Network reaches relays. client/transport/relay has one, direct or by a proxy.
 type Network interface {
-	// Relay returns a relay whose realm key has the SHA-256 pin.
-	Relay(name string, pin [32]byte) (Relay, error)
+	// Open returns a Relay whose realm key has the SHA-256 pin. The type is
+	// wider so that a network need not import this package.
+	Open(name string, pin [32]byte) (transport.Transport, error)
 	// Identify asks a relay for its realm key and returns its SHA-256, unproven.
 	Identify(ctx context.Context, name string) (pin [32]byte, err error)
 	// FetchUnpinned gets one blob from a relay whose key is not known yet, and
@@ -81,10 +82,6 @@ type Network interface {
 	// Proxy says how relays are reached, for people: empty when directly.
 	Proxy() string
 }
-
-// ErrNoBlob is what a Network's or Relay's error wraps when the relay answers
-// that it keeps no such blob.
-var ErrNoBlob = errors.New("the relay keeps no such blob")
 
 // Options says where a profile is and how it reaches the network.
 type Options struct {

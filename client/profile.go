@@ -75,7 +75,7 @@ func create(ctx context.Context, o Options, p NewProfile, id *device.Identity) e
 			return err
 		}
 	}
-	params := vault.Default()
+	params := vault.Default
 	if o.WeakVault {
 		params = vault.Params{Memory: 64, Time: 1, Threads: 1, Weak: true}
 	}
@@ -107,7 +107,7 @@ func (p *profile) setRelay(ctx context.Context, n Network, name string, pin [32]
 			return networkError(err)
 		}
 	}
-	r, err := n.Relay(name, pin)
+	r, err := openRelay(n, name, pin)
 	if err != nil {
 		return networkError(err)
 	}

@@ -40,12 +40,25 @@ func (r *realms) relay(realm contact.Realm) (Relay, error) {
 	if r.network == nil || realm.Name == "" {
 		return nil, ErrNoRelay
 	}
-	t, err := r.network.Relay(realm.Name, realm.Pin)
+	t, err := openRelay(r.network, realm.Name, realm.Pin)
 	if err != nil {
 		return nil, err
 	}
 	r.open[realm] = t
 	return t, nil
+}
+
+// openRelay opens a relay of a network.
+func openRelay(n Network, name string, pin [32]byte) (Relay, error) {
+	t, err := n.Open(name, pin)
+	if err != nil {
+		return nil, err
+	}
+	r, ok := t.(Relay)
+	if !ok {
+		return nil, errors.Join(fmt.Errorf("opening relay: %T is none", t), t.Close())
+	}
+	return r, nil
 }
 
 // isolate names the connection for a route: one of its own per route behind a

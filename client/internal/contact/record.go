@@ -122,15 +122,14 @@ type RouteRecord struct {
 	Contact int64  `cbor:"-"` // 0: a contact route, of an invite
 	Mine    bool   `cbor:"1,keyasint"`
 	Invite  int64  `cbor:"2,keyasint"`
-	Offer   []byte `cbor:"3,keyasint"`  // as it was offered, without the secret once the chain has moved
-	Owner   []byte `cbor:"4,keyasint"`  // ours: the private half
+	Owner   []byte `cbor:"3,keyasint"`  // ours: the private half
 	Chain   []byte `cbor:"4,keyasint"`  // secrets from the oldest period still needed on
 	Period  uint16 `cbor:"5,keyasint"`  // L in seconds
 	Born    int64  `cbor:"6,keyasint"`  // unix seconds, ours alone
-	Realm   Realm  `cbor:"8,keyasint"`  // where it lies
+	Realm   Realm  `cbor:"7,keyasint"`  // where it lies
 	Acked   bool   `cbor:"8,keyasint"`  // the other end has it
-	Birth   uint64 `cbor:"10,keyasint"` // first period of the route
 	Retire  uint64 `cbor:"9,keyasint"`  // first period in which it is not served any more; 0: open end
+	Birth   uint64 `cbor:"10,keyasint"` // first period of the route
 }
 
 // SessionRecord is one pair session with one device.
