@@ -1,13 +1,16 @@
 // Package rpc hands work to the process that owns a profile: JSON-RPC 2.0, one
 // message a line, over a socket in the profile's folder that only its owner may
-// open. Server answers with a client.Service; Remote is a client.Service.
+// open. Serve answers with a client.Service; Remote is a client.Service.
 //
 // It adds nothing to what client can do and keeps no state between calls.
 package rpc
 
 import (
+	"bufio"
+	"bytes"
+	"context"
 	"encoding/json"
-	"errors"
+	"io"
 
 	"github.com/tacet-chat/tacet/client"
 )
@@ -15,11 +18,11 @@ import (
 // SocketName is the socket's name in the profile's folder.
 const SocketName = "socket"
 
-// maxLine bounds one message, in bytes: 64 blocks of text as JSON, and room.
-const maxLine = 1 << 20
-
-// maxAnswer bounds one answer, in bytes: a whole history fits.
-const maxAnswer = 64 << 20
+const (
+	maxLine   = 1 << 20  // one request, in bytes: 64 blocks of text as JSON, and room
+	maxAnswer = 64 << 20 // one answer, in bytes: a whole history fits
+	maxID     = 64       // the id of a request, in bytes
+)
 
 // Codes of JSON-RPC 2.0.
 const (
@@ -31,25 +34,44 @@ const (
 	codeFirst    = -32001 // and below: the errors of client, in the order of known
 )
 
+// Methods of notifications, which have no id.
+const (
+	methodEvent   = "event"   // one event of a followed conversation
+	methodClosing = "closing" // the owner ends: what has no answer by now was not done
+)
+
 type request struct {
 	Version string          `json:"jsonrpc"`
-	ID      *uint64         `json:"id"`
+	ID      json.RawMessage `json:"id"` // a number or a string
 	Method  string          `json:"method"`
 	Params  json.RawMessage `json:"params,omitempty"`
 }
 
+// valid reports whether r is a request that wants an answer.
+func (r *request) valid() bool {
+	return r.Version == "2.0" && len(r.ID) > 0 && len(r.ID) <= maxID && (r.ID[0] == '"' || r.ID[0] == '-' || r.ID[0] >= '0' && r.ID[0] <= '9')
+}
+
 type response struct {
 	Version string          `json:"jsonrpc"`
-	ID      *uint64         `json:"id"`
+	ID      json.RawMessage `json:"id"`
 	Result  json.RawMessage `json:"result,omitempty"`
 	Error   *failure        `json:"error,omitempty"`
 }
 
-// notification is one event of a followed conversation.
 type notification struct {
-	Version string       `json:"jsonrpc"`
-	Method  string       `json:"method"` // "event"
-	Params  client.Event `json:"params"`
+	Version string        `json:"jsonrpc"`
+	Method  string        `json:"method"`
+	Params  *client.Event `json:"params,omitempty"`
+}
+
+// incoming is any message that a caller gets.
+type incoming struct {
+	ID     json.RawMessage `json:"id"`
+	Result json.RawMessage `json:"result"`
+	Error  *failure        `json:"error"`
+	Method string          `json:"method"`
+	Params *client.Event   `json:"params"`
 }
 
 type failure struct {
@@ -64,33 +86,19 @@ var known = []error{
 	client.ErrContact, client.ErrName, client.ErrNoInvite, client.ErrLink, client.ErrLinkTypo, client.ErrLinkNewer, client.ErrUsed,
 	client.ErrForged, client.ErrRelayKey, client.ErrOwnInvite, client.ErrKnown, client.ErrStopped, client.ErrNotYet, client.ErrRefusedTo,
 	client.ErrGone, client.ErrSent, client.ErrEmpty, client.ErrLong, client.ErrState, client.ErrWords, client.ErrNoRelay,
-	client.ErrNetwork, client.ErrRunning, client.ErrClosed, errDeadline, client.ErrSeveral,
+	client.ErrNetwork, client.ErrRunning, client.ErrClosed, context.DeadlineExceeded, client.ErrSeveral,
 }
 
-// errDeadline stands for a caller's deadline: the answer still has a result.
-var errDeadline = errors.New("deadline passed")
-
-func failureOf(err error) *failure {
-	for i, k := range known {
-		if errors.Is(err, k) {
-			return &failure{Code: codeFirst - i, Message: err.Error()}
+// lines reads lines of at most limit bytes. What no line break ends is no line:
+// the other end went away while it wrote.
+func lines(r io.Reader, limit int) *bufio.Scanner {
+	s := bufio.NewScanner(r)
+	s.Buffer(make([]byte, 0, 4096), limit)
+	s.Split(func(data []byte, _ bool) (int, []byte, error) {
+		if i := bytes.IndexByte(data, '\n'); i >= 0 {
+			return i + 1, data[:i], nil
 		}
-	}
-	return &failure{Code: codeInternal, Message: err.Error()}
-}
-
-// remoteError is a failure that came over the socket.
-type remoteError struct {
-	text string
-	is   error
-}
-
-func (e *remoteError) Error() string { return e.text }
-func (e *remoteError) Unwrap() error { return e.is }
-
-func (f *failure) err() error {
-	if i := codeFirst - f.Code; i >= 0 && i < len(known) {
-		return &remoteError{f.Message, known[i]}
-	}
-	return &remoteError{f.Message, nil}
+		return 0, nil, nil
+	})
+	return s
 }

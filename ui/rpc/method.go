@@ -118,7 +118,7 @@ func await(ctx context.Context, s client.Service, p awaitParams) (awaitResult, e
 		defer stop()
 	}
 	e, err := s.Await(ctx, p.Seq, p.State)
-	if errors.Is(err, context.DeadlineExceeded) && e.Seq != 0 {
+	if ctx.Err() == context.DeadlineExceeded && err != nil && e.Seq != 0 {
 		return awaitResult{e, true}, nil
 	}
 	return awaitResult{Event: e}, err

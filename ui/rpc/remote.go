@@ -1,30 +1,41 @@
 package rpc
 
 import (
-	"bufio"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"net"
-	"path/filepath"
+	"os"
+	"strconv"
 	"sync"
 	"time"
 
 	"github.com/tacet-chat/tacet/client"
 )
 
-// ErrNobody is returned by Dial when no process answers for the profile.
-var ErrNobody = errors.New("no process answers for this profile")
+var (
+	// ErrNobody is returned by Dial when no process answers for the profile.
+	ErrNobody = errors.New("no process answers for this profile")
+	// ErrLost is returned when the owner went away without a word: whether a
+	// call was done is not known. An owner that ends in order gives
+	// client.ErrClosed, and then it was not.
+	ErrLost = errors.New("the process that owns this profile ended before it answered")
+)
+
+// writeWithin is how long an owner may take to read a request.
+const writeWithin = 10 * time.Second
 
 // Remote is a profile that another process owns.
 type Remote struct {
 	dir  string
 	conn net.Conn
 
-	mu     sync.Mutex // guards writing and all below
+	writing sync.Mutex // held while a request is written
+
+	mu     sync.Mutex // guards all below
 	next   uint64
-	wait   map[uint64]chan response
+	wait   map[uint64]chan incoming
 	broken error
 }
 
@@ -36,14 +47,19 @@ func Dial(ctx context.Context, dir string) (*Remote, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &Remote{dir: dir, conn: conn, wait: map[uint64]chan response{}}
+	r := &Remote{dir: dir, conn: conn, wait: map[uint64]chan incoming{}}
 	go r.read()
 	return r, nil
 }
 
 func dial(ctx context.Context, dir string) (net.Conn, error) {
+	path, done, err := reach(dir)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrNobody, err)
+	}
+	defer done()
 	var d net.Dialer
-	conn, err := d.DialContext(ctx, "unix", filepath.Join(dir, SocketName))
+	conn, err := d.DialContext(ctx, "unix", path)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrNobody, err)
 	}
@@ -53,54 +69,62 @@ func dial(ctx context.Context, dir string) (net.Conn, error) {
 // Close ends the connection; the owner goes on.
 func (r *Remote) Close() error { return r.conn.Close() }
 
+// read hands answers to who waits for them until the connection ends.
 func (r *Remote) read() {
-	lines := bufio.NewScanner(r.conn)
-	lines.Buffer(nil, maxAnswer)
-	for lines.Scan() {
-		var a response
-		if json.Unmarshal(lines.Bytes(), &a) != nil || a.ID == nil {
+	end := ErrLost
+	in := lines(r.conn, maxAnswer)
+	for end == ErrLost && in.Scan() {
+		var m incoming
+		if json.Unmarshal(in.Bytes(), &m) != nil {
+			break
+		}
+		if m.Method == methodClosing {
+			end = client.ErrClosed
+			continue
+		}
+		id, err := strconv.ParseUint(string(m.ID), 10, 64)
+		if err != nil {
 			break
 		}
 		r.mu.Lock()
-		c := r.wait[*a.ID]
-		delete(r.wait, *a.ID)
+		c := r.wait[id]
+		delete(r.wait, id)
 		r.mu.Unlock()
 		if c != nil {
-			c <- a
+			c <- m
 		}
 	}
+	r.conn.Close()
 	r.mu.Lock()
-	r.broken = client.ErrClosed
+	defer r.mu.Unlock()
+	r.broken = end
 	for id, c := range r.wait {
 		close(c)
 		delete(r.wait, id)
 	}
-	r.mu.Unlock()
-	r.conn.Close()
 }
 
 // call makes one call and reads its result into out.
 func (r *Remote) call(ctx context.Context, method string, params, out any) error {
-	raw, err := json.Marshal(params)
-	if err != nil {
-		return err
-	}
-	answer := make(chan response, 1)
+	answer := make(chan incoming, 1)
 	r.mu.Lock()
 	if r.broken != nil {
-		r.mu.Unlock()
+		defer r.mu.Unlock()
 		return r.broken
 	}
 	r.next++
 	id := r.next
 	r.wait[id] = answer
-	line, err := json.Marshal(request{"2.0", &id, method, raw})
-	if err == nil {
-		_, err = r.conn.Write(append(line, '\n'))
-	}
 	r.mu.Unlock()
+	line, err := encode(id, method, params)
 	if err != nil {
-		return fmt.Errorf("asking the profile's owner: %w", err)
+		return err
+	}
+	if r.write(line) != nil {
+		r.mu.Lock()
+		delete(r.wait, id)
+		r.mu.Unlock()
+		return client.ErrClosed // no owner does half a request
 	}
 	select {
 	case <-ctx.Done():
@@ -108,80 +132,36 @@ func (r *Remote) call(ctx context.Context, method string, params, out any) error
 		delete(r.wait, id)
 		r.mu.Unlock()
 		return ctx.Err()
-	case a, ok := <-answer:
+	case m, ok := <-answer:
 		switch {
 		case !ok:
-			return client.ErrClosed
-		case a.Error != nil:
-			return a.Error.err()
-		}
-		return json.Unmarshal(a.Result, out)
-	}
-}
-
-// Follow is client.Service's, on a connection of its own.
-func (r *Remote) Follow(ctx context.Context, after int64, f func(client.Event) error) error {
-	conn, err := dial(ctx, r.dir)
-	if err != nil {
-		return err
-	}
-	defer conn.Close()
-	defer context.AfterFunc(ctx, func() { conn.Close() })()
-	id := uint64(1)
-	raw, err := json.Marshal(followParams{after})
-	if err != nil {
-		return err
-	}
-	line, err := json.Marshal(request{"2.0", &id, "Follow", raw})
-	if err != nil {
-		return err
-	}
-	if _, err := conn.Write(append(line, '\n')); err != nil {
-		return fmt.Errorf("asking the profile's owner: %w", err)
-	}
-	lines := bufio.NewScanner(conn)
-	lines.Buffer(nil, maxAnswer)
-	for lines.Scan() {
-		var m struct {
-			Method string       `json:"method"`
-			Params client.Event `json:"params"`
-			Error  *failure     `json:"error"`
-		}
-		if err := json.Unmarshal(lines.Bytes(), &m); err != nil {
-			return fmt.Errorf("reading events: %w", err)
-		}
-		if m.Error != nil {
+			r.mu.Lock()
+			defer r.mu.Unlock()
+			return r.broken
+		case m.Error != nil:
 			return m.Error.err()
 		}
-		if m.Method == "event" {
-			if err := f(m.Params); err != nil {
-				return err
-			}
-		}
+		return json.Unmarshal(m.Result, out)
 	}
-	if err := ctx.Err(); err != nil {
-		return err
-	}
-	return client.ErrClosed
 }
 
-// Await is client.Service's. The deadline of ctx goes with the call, so that
-// the message is told as it is when it passes.
-func (r *Remote) Await(ctx context.Context, seq int64, s client.State) (client.Event, error) {
-	p := awaitParams{Seq: seq, State: s}
-	if t, ok := ctx.Deadline(); ok {
-		p.Within = max(time.Until(t), time.Nanosecond)
-		// The owner keeps the time; leave it a moment to answer.
-		var stop context.CancelFunc
-		ctx, stop = context.WithDeadline(context.WithoutCancel(ctx), t.Add(time.Second))
-		defer stop()
+func (r *Remote) write(line []byte) error {
+	r.writing.Lock()
+	defer r.writing.Unlock()
+	r.conn.SetWriteDeadline(time.Now().Add(writeWithin))
+	_, err := r.conn.Write(line)
+	if errors.Is(err, os.ErrDeadlineExceeded) {
+		r.conn.Close() // nothing may follow the half
 	}
-	var a awaitResult
-	if err := r.call(ctx, "Await", p, &a); err != nil {
-		return client.Event{}, err
+	return err // else the other end closed, and read finds out how
+}
+
+// encode writes a request as a line.
+func encode(id uint64, method string, params any) ([]byte, error) {
+	raw, err := json.Marshal(params)
+	if err != nil {
+		return nil, err
 	}
-	if a.Deadline {
-		return a.Event, context.DeadlineExceeded
-	}
-	return a.Event, nil
+	line, err := json.Marshal(request{"2.0", strconv.AppendUint(nil, id, 10), method, raw})
+	return append(line, '\n'), err
 }

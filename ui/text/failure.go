@@ -40,6 +40,7 @@ var failures = []struct {
 	{client.ErrName, "", "choose another name; names are yours alone, nobody else sees them"},
 	{client.ErrNoInvite, "", "`tacet invite list` shows your invites and their numbers"},
 	{client.ErrLink, "", "a link looks like tacet://relay.example/i#…; paste all of it, in quotes, or give `-` and paste it into standard input"},
+	{client.ErrSeveral, "", "give the one that you mean, alone"},
 	{client.ErrLinkTypo, "", "copy the whole link again; one character is wrong or missing"},
 	{client.ErrLinkNewer, "", "install a newer version of tacet"},
 	{client.ErrUsed, nothing, "an invite for one person works once; its maker makes another with `tacet invite new`"},

@@ -1,0 +1,28 @@
+package rpc
+
+import "errors"
+
+func failureOf(err error) *failure {
+	for i, k := range known {
+		if errors.Is(err, k) {
+			return &failure{Code: codeFirst - i, Message: err.Error()}
+		}
+	}
+	return &failure{Code: codeInternal, Message: err.Error()}
+}
+
+// remoteError is a failure that came over the socket.
+type remoteError struct {
+	text string
+	is   error
+}
+
+func (e *remoteError) Error() string { return e.text }
+func (e *remoteError) Unwrap() error { return e.is }
+
+func (f *failure) err() error {
+	if i := codeFirst - f.Code; i >= 0 && i < len(known) {
+		return &remoteError{f.Message, known[i]}
+	}
+	return &remoteError{f.Message, nil}
+}
