@@ -16,6 +16,7 @@
 //	session  a pair session: pqxdh and ratchet joined
 //	sealed   the seal on every cell, and the HPKE seal on first contact
 //	invite   what one person hands another, and the bundle it names
+//	vectortest  finds public test vectors and the examples of the pages; for tests
 //
 // Client (client/, the SDK is its root package):
 //
@@ -33,6 +34,7 @@
 // Relay (relay/, the server is its root package):
 //
 //	internal/hub     live watch and put on one node
+//	internal/ws      WebSocket frames of known sizes
 //	internal/window  the last minute, for replay
 //	internal/blob    create-only blobs with signed receipts
 //	internal/gate    limits by rotating keyed hash

@@ -47,8 +47,9 @@ const layers = `
 	client:                  client/internal/... client/transport internal/addr internal/content internal/invite internal/key internal/manifest internal/sealed internal/wire
 
 	relay/internal/gate:
+	relay/internal/ws:
 	relay/internal/window:    internal/wire
-	relay/internal/hub:       internal/key internal/wire relay/internal/gate relay/internal/window
+	relay/internal/hub:       internal/key internal/wire relay/internal/gate relay/internal/window relay/internal/ws
 	relay/internal/blob:      internal/key internal/wire relay/internal/gate
 	relay/internal/memory:    internal/key internal/wire relay/internal/blob
 	relay/internal/sqlite:    internal/key internal/wire relay/internal/blob

@@ -181,7 +181,7 @@ func (e *Engine) take(tx Tx, now time.Time, r *contact.Record, s *contact.Sessio
 // takeAcks removes what was acked. A device that says it has seen more of us
 // than we remember sending proves that our disk went back in time.
 //
-// spec: vault.md#rollback
+// spec: vault.md#what-is-detected-and-what-is-not
 func (e *Engine) takeAcks(tx Tx, now time.Time, r *contact.Record, s *contact.SessionRecord, a *content.Acks, ch *Change) error {
 	if err := e.acked(tx, now, r.ID, a.IDs, ch); err != nil {
 		return err
