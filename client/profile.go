@@ -65,6 +65,9 @@ func Recover(ctx context.Context, o Options, p NewProfile, words []string) error
 	return create(ctx, o, p, id)
 }
 
+// Exists reports whether there is a profile in dir, without opening it.
+func Exists(dir string) bool { return vault.Exists(dir) }
+
 // ReadWords finds recovery words in what a person typed or pasted.
 func ReadWords(text string) []string { return device.ReadWords(text) }
 

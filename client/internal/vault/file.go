@@ -104,3 +104,10 @@ func readBounded(path string, limit int64) ([]byte, error) {
 	b, err := os.ReadFile(path)
 	return b, fileError(err)
 }
+
+// Exists reports whether there is a vault in the profile folder dir, without
+// opening it.
+func Exists(dir string) bool {
+	_, err := os.Lstat(filepath.Join(dir, folderName))
+	return err == nil
+}
