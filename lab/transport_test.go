@@ -95,24 +95,27 @@ func (g *guest) cut() {
 // TestTransportOverARelay holds the client's transport and the relay to the
 // contract, together and over the network of this machine.
 func TestTransportOverARelay(t *testing.T) {
-	for _, tls := range []string{"off", "on"} {
-		t.Run("TLS "+tls, func(t *testing.T) {
-			n := startNode(t, tls)
-			transporttest.Suite{
-				New: func(*testing.T) *transporttest.World {
-					return &transporttest.World{
-						Live:     1800 * time.Second,
-						Join:     func(t *testing.T) transport.Transport { return n.join(t) },
-						Break:    func(tr transport.Transport) { tr.(*guest).cut() },
-						PutLinks: func(tr transport.Transport) int { return tr.(*guest).links() },
-					}
-				},
-				Parallel: 8,
-				Answer:   wire.AnswerAfter,
-				Window:   wire.WindowSpan,
-			}.Run(t)
-		})
-	}
+	t.Run("", func(t *testing.T) {
+		for _, tls := range []string{"off", "on"} {
+			t.Run("TLS "+tls, func(t *testing.T) {
+				t.Parallel()
+				n := startNode(t, tls)
+				transporttest.Suite{
+					New: func(*testing.T) *transporttest.World {
+						return &transporttest.World{
+							Live:     1800 * time.Second,
+							Join:     func(t *testing.T) transport.Transport { return n.join(t) },
+							Break:    func(tr transport.Transport) { tr.(*guest).cut() },
+							PutLinks: func(tr transport.Transport) int { return tr.(*guest).links() },
+						}
+					},
+					Parallel: 8,
+					Answer:   wire.AnswerAfter,
+					Window:   wire.WindowSpan,
+				}.Run(t)
+			})
+		}
+	})
 	nothingRuns(t)
 }
 

@@ -41,6 +41,7 @@ type fake struct {
 	descriptor wire.Descriptor
 	chain      []*x509.Certificate // [leaf, realm], to be replaced by tests
 	leafKey    ed25519.PrivateKey
+	newest     uint16 // TLS version that is spoken, 0 for all
 	stop       context.Context
 
 	mu       sync.Mutex
@@ -196,7 +197,7 @@ func (f *fake) Accept() (net.Conn, error) {
 			raw = append(raw, cert.Raw)
 		}
 		return tls.Server(c, &tls.Config{
-			MinVersion: tls.VersionTLS13, SessionTicketsDisabled: true,
+			MaxVersion: f.newest, SessionTicketsDisabled: true,
 			Certificates: []tls.Certificate{{Certificate: raw, PrivateKey: f.leafKey}},
 		}), nil
 	case <-f.stop.Done():

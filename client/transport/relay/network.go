@@ -95,7 +95,11 @@ func (n *Network) options(name string) Options {
 func (n *Network) Open(name string, pin [32]byte) (transport.Transport, error) {
 	o := n.options(name)
 	o.Pin = &pin
-	return New(o)
+	r, err := New(o)
+	if err != nil {
+		return nil, err
+	}
+	return r, nil
 }
 
 // Identify is the package's Identify for a relay of this network.

@@ -114,17 +114,12 @@ func TestLeafOfTheRealmNeedsNoName(t *testing.T) {
 func TestOldTLSIsNotSpoken(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFake(t, "relay.example")
-		r, _ := relay.New(f.options(func(context.Context, string, string, string) (net.Conn, error) {
-			here, there := net.Pipe()
-			go tls.Server(there, &tls.Config{
-				MaxVersion:   tls.VersionTLS12,
-				Certificates: []tls.Certificate{{Certificate: [][]byte{f.chain[0].Raw, f.chain[1].Raw}, PrivateKey: f.leafKey}},
-			}).Handshake()
-			return here, nil
-		}))
-		defer r.Close()
-		for _, err := range calls(t, r) {
+		f.newest = tls.VersionTLS12
+		for call, err := range calls(t, f.join()) {
 			mustBeTemporary(t, err)
+			if len(f.requests) != 0 {
+				t.Errorf("got requests %v by %s, want none", f.requests, call)
+			}
 		}
 	})
 }

@@ -3,6 +3,7 @@ package transporttest
 import (
 	"context"
 	"errors"
+	"sync"
 
 	"github.com/tacet-chat/tacet/client/transport"
 )
@@ -123,21 +124,25 @@ func putsShareByName(p *party) {
 		p.Skip("connections cannot be counted here")
 	}
 	you := p.join()
-	links := func(name string) int {
+	links := func(names ...string) int {
 		before := p.world.PutLinks(you)
-		_, err := you.Put(p.Context(), transport.Put{Address: p.own().Address, ID: p.id(), Cell: p.cell(), Isolate: name})
-		if err != nil {
-			p.Fatalf("got put error %v, want a receipt", err)
+		var all sync.WaitGroup
+		for _, name := range names {
+			all.Go(func() {
+				put := transport.Put{Address: p.own().Address, ID: p.id(), Cell: p.cell(), Isolate: name}
+				if _, err := you.Put(p.Context(), put); err != nil {
+					p.Errorf("got put error %v, want a receipt", err)
+				}
+			})
 		}
+		all.Wait()
 		return p.world.PutLinks(you) - before
 	}
 	links("first") // with what else a transport needs once
-	for _, step := range []struct {
-		name string
-		want int
-	}{{"a", 1}, {"b", 1}, {"a", 0}, {"b", 0}, {"", 1}, {"first", 0}} {
-		if got := links(step.name); got != step.want {
-			p.Errorf("got %d new connections for the name %q, want %d", got, step.name, step.want)
-		}
+	if got := links("a", "b", "a", "", "first"); got != 3 {
+		p.Errorf("got %d new connections for three new names, want 3", got)
+	}
+	if got := links("a", "b", "a", "", "first"); got != 0 {
+		p.Errorf("got %d new connections for the same names, want 0", got)
 	}
 }

@@ -38,7 +38,7 @@ func (p *party) period() uint64 {
 func (p *party) own() transport.Owned {
 	pub, private, err := ed25519.GenerateKey(rand.Reader)
 	if err != nil {
-		p.Fatal(err)
+		panic(err) // no randomness
 	}
 	return transport.Owned{
 		Address: transport.Address(pub),

@@ -8,6 +8,7 @@
 package transporttest
 
 import (
+	"sync"
 	"testing"
 	"time"
 
@@ -33,8 +34,9 @@ type Suite struct {
 	New func(t *testing.T) *World
 	// Around runs one test: synctest.Test makes the time virtual. nil runs it.
 	Around func(t *testing.T, test func(t *testing.T))
-	// Parallel runs the tests side by side: for transports with a real clock.
-	Parallel bool
+	// Parallel is how many tests run side by side, for transports with a real
+	// clock: most of a test is waiting. 0 is one after the other.
+	Parallel int
 	// Answer is the constant time after which a put is answered, 0 for none.
 	Answer time.Duration
 	// Window is how far back a replay reaches at the most, 0 for none.
@@ -43,6 +45,14 @@ type Suite struct {
 
 // Run runs every test of the suite as a subtest of t.
 func (s Suite) Run(t *testing.T) {
+	around := s.Around
+	if around == nil {
+		around = func(t *testing.T, test func(*testing.T)) { test(t) }
+	}
+	// Not t.Parallel: that counts processors, and these tests wait.
+	turns := make(chan struct{}, max(1, s.Parallel))
+	var all sync.WaitGroup
+	defer all.Wait()
 	for _, test := range []struct {
 		name string
 		run  func(*party)
@@ -82,15 +92,16 @@ func (s Suite) Run(t *testing.T) {
 		{"PutsWithOneNameShareAConnection", putsShareByName},
 		{"AckOfNothingIsHarmless", ackOfNothing},
 	} {
-		t.Run(test.name, func(t *testing.T) {
-			if s.Parallel {
-				t.Parallel()
-			}
-			around := s.Around
-			if around == nil {
-				around = func(t *testing.T, test func(*testing.T)) { test(t) }
-			}
-			around(t, func(t *testing.T) { test.run(&party{T: t, suite: s, world: s.New(t)}) })
-		})
+		run := func() {
+			t.Run(test.name, func(t *testing.T) {
+				around(t, func(t *testing.T) { test.run(&party{T: t, suite: s, world: s.New(t)}) })
+			})
+		}
+		if s.Parallel == 0 {
+			run()
+			continue
+		}
+		turns <- struct{}{}
+		all.Go(func() { defer func() { <-turns }(); run() })
 	}
 }
