@@ -30,7 +30,10 @@ type Client struct {
 	in      *inbox.Inbox
 	linked  bool
 	trouble string
+	away    time.Time     // since when our relay is not connected; zero: it is
 	work    chan struct{} // wakes the chores of Run
+
+	returned chan struct{} // our relay is connected again
 }
 
 var _ Service = (*Client)(nil)
@@ -46,7 +49,7 @@ func Open(ctx context.Context, o Options) (*Client, error) {
 	if err != nil {
 		return nil, errors.Join(vaultError(err), lock.Release())
 	}
-	c := &Client{opt: o, lock: lock, vault: v, realms: newRealms(o.Network), work: make(chan struct{}, 1)}
+	c := &Client{opt: o, lock: lock, vault: v, realms: newRealms(o.Network), work: make(chan struct{}, 1), returned: make(chan struct{}, 1)}
 	c.keys = newKeyring(c)
 	c.acks = newAckClock(c)
 	if err := c.load(ctx); err != nil {

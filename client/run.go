@@ -32,6 +32,7 @@ func (c *Client) Run(ctx context.Context) error {
 		Trouble: func(_, _ int64, err error) { c.note(err) },
 	})
 	out := c.out
+	c.away = time.Unix(0, 0) // a process that starts was away
 	c.mu.Unlock()
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
@@ -48,6 +49,7 @@ func (c *Client) Run(ctx context.Context) error {
 	start(out.Run)
 	start(c.acks.run)
 	start(c.chores)
+	start(c.greet)
 	start(c.watch)
 	wg.Wait()
 	c.mu.Lock()
@@ -97,9 +99,16 @@ func (c *Client) state(connected bool, err error) {
 	}
 	out := c.out
 	c.mu.Unlock()
+	if !connected {
+		c.lost(time.Now())
+	}
 	if back && out != nil {
 		out.Reconnected()
 		c.wake()
+		select {
+		case c.returned <- struct{}{}:
+		default:
+		}
 	}
 }
 

@@ -10,7 +10,7 @@ import (
 	"github.com/tacet-chat/tacet/internal/wire"
 )
 
-// Ack is a sealed ack on its way: sent once, not kept. If it is lost the other
+// Ack is a sealed ack, or drop, on its way: sent once, not kept. If it is lost the other
 // end sends its message again, and that is answered again.
 type Ack struct {
 	Contact int64
@@ -37,6 +37,35 @@ func (e *Engine) Acks(tx Tx, now time.Time, id int64) (*Ack, error) {
 	if c.Acks, err = e.acks(tx, id, ids); err != nil {
 		return nil, err
 	}
+	return e.once(tx, r, c, ids)
+}
+
+// Back seals an "I'm back" drop for a contact, with the acks that are owed: who
+// waits for this device need not wait for its own next try. It returns nil for
+// somebody who is not accepted.
+//
+// spec: delivery.md#coming-back
+func (e *Engine) Back(tx Tx, now time.Time, id int64) (*Ack, error) {
+	r, err := tx.Contact(id)
+	if err != nil || r.State != contact.Accepted || r.Stop {
+		return nil, err
+	}
+	ids, err := tx.Owed(id, MaxAcks)
+	if err != nil {
+		return nil, err
+	}
+	c := &content.Content{Sent: uint64(now.Unix()), Drop: &content.Drop{Back: true}}
+	if len(ids) > 0 {
+		if c.Acks, err = e.acks(tx, id, ids); err != nil {
+			return nil, err
+		}
+	}
+	return e.once(tx, r, c, ids)
+}
+
+// once seals what is put once and not kept, and settles the acks in it.
+func (e *Engine) once(tx Tx, r *contact.Record, c *content.Content, ids []wire.MessageID) (*Ack, error) {
+	id := r.ID
 	body, err := c.Append(nil)
 	if err != nil {
 		return nil, err
