@@ -68,9 +68,10 @@ func (s *Store) identify() error {
 	}
 	clear(seed)
 	copy(s.mark.filed[:], filed)
-	// Even with nothing written yet the two must hold the same: a store that
-	// is deleted before its first blob is then a lost one, too.
-	return s.inTransaction(s.stamp)
+	if isZero(now) || s.renewed { // before the key is used for the first time
+		return s.inTransaction(s.stamp)
+	}
+	return nil
 }
 
 // renew replaces the receipt key.

@@ -120,6 +120,7 @@ func TestACrashBeforeTheMarkIsFiledKeepsTheKey(t *testing.T) {
 	}
 	s, stop := start(t, dir, 1<<20)
 	defer stop()
+	create(t, s, 1) // brings a new mark
 	left := crash(t, dir)
 	if err := os.WriteFile(filepath.Join(left, "blobs.db-mark"), old, 0o600); err != nil {
 		t.Fatal(err)
