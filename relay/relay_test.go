@@ -13,6 +13,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"net/netip"
 	"os"
 	"path/filepath"
@@ -500,4 +501,45 @@ func TestEndedConnectionsAreReleased(t *testing.T) {
 			t.Errorf("kind %d: got %d held after all have ended, want 0", what, got)
 		}
 	}
+}
+
+// Nothing that a stranger sends takes the relay down, and every answer keeps to
+// the rules of the guard.
+func FuzzHandler(f *testing.F) {
+	r, err := New(Config{BlobMiB: 1})
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Cleanup(func() { r.Close() })
+	f.Add("GET", "/v1/realm", "", "", []byte(nil))
+	f.Add("POST", "/v1/blob", "", "", make([]byte, wire.BlobHeaderSize+4096))
+	f.Add("DELETE", "/v1/blob/"+strings.Repeat("0", 64), "", "", make([]byte, 32))
+	f.Add("GET", "/v1/watch", "https://evil.example", "gzip", []byte("x"))
+	f.Add("POST", "/v1/put", "", "", make([]byte, 100))
+	f.Add("GET", "/v1/../v1//realm?x=%00", "null", "", []byte(nil))
+	f.Fuzz(func(t *testing.T, method, path, origin, encoding string, body []byte) {
+		if len(body) == wire.PostPutSize {
+			return // its answer takes 1.5 s
+		}
+		req, err := http.NewRequest(method, "http://relay.example"+path, bytes.NewReader(body))
+		if err != nil {
+			return
+		}
+		if req.RemoteAddr = "192.0.2.1:1"; origin != "" {
+			req.Header.Set("Origin", origin)
+		}
+		if encoding != "" {
+			req.Header.Set("Content-Encoding", encoding)
+		}
+		w := httptest.NewRecorder()
+		r.Handler().ServeHTTP(w, req)
+		switch {
+		case w.Code == 500:
+			t.Errorf("got %d %q", w.Code, w.Body)
+		case origin != "" && w.Code != 403, origin == "" && encoding != "" && w.Code != 415:
+			t.Errorf("origin %q, encoding %q: got status %d", origin, encoding, w.Code)
+		case w.Header().Get("Cache-Control") != "no-store":
+			t.Errorf("got Cache-Control %q", w.Header().Get("Cache-Control"))
+		}
+	})
 }

@@ -39,7 +39,7 @@ func TestScripts(t *testing.T) {
 			return false, fmt.Errorf("unknown condition %q", cond)
 		},
 		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
-			"await": await, "get": get, "take": take, "tmpfs": tmpfs, "damage": damage, "fill": fill,
+			"await": await, "get": get, "take": take, "tmpfs": tmpfs, "damage": damage, "fill": fill, "put": put,
 		},
 	})
 }
@@ -84,16 +84,26 @@ func get(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
+// store puts the slot whose id begins with n, and returns the status.
+func store(ts *testscript.TestScript, n byte) int {
+	body := make([]byte, 66+64<<10) // spec: relay-api.md#blob
+	body[0], body[34] = 1, n
+	resp, err := http.Post("http://"+ts.Getenv("LISTEN")+"/v1/blob", "application/octet-stream", bytes.NewReader(body))
+	ts.Check(err)
+	resp.Body.Close()
+	return resp.StatusCode
+}
+
+// put stores one blob, whose id is all zeros, and prints the status: put
+func put(ts *testscript.TestScript, neg bool, args []string) {
+	fmt.Fprintln(ts.Stdout(), store(ts, 0))
+}
+
 // fill stores blobs until one is refused and prints the status of that: fill
 func fill(ts *testscript.TestScript, neg bool, args []string) {
 	for n := range byte(255) {
-		body := make([]byte, 66+64<<10) // spec: relay-api.md#blob
-		body[0], body[34] = 1, n
-		resp, err := http.Post("http://"+ts.Getenv("LISTEN")+"/v1/blob", "application/octet-stream", bytes.NewReader(body))
-		ts.Check(err)
-		resp.Body.Close()
-		if resp.StatusCode != http.StatusOK {
-			fmt.Fprintf(ts.Stdout(), "%d after %d\n", resp.StatusCode, n)
+		if status := store(ts, n); status != http.StatusOK {
+			fmt.Fprintf(ts.Stdout(), "%d after %d\n", status, n)
 			return
 		}
 	}
