@@ -38,12 +38,16 @@ type socksAsk struct {
 	port        uint16
 }
 
-func newSocks(t *testing.T, f *fake) *socks {
+// newSocks starts a proxy that is as change makes it.
+func newSocks(t *testing.T, f *fake, change func(s *socks)) *socks {
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
 	s := &socks{Listener: ln, method: 2, reach: func(ctx context.Context) (net.Conn, error) { return f.dial(ctx, "", "", "") }}
+	if change != nil {
+		change(s)
+	}
 	ctx, cancel := context.WithCancel(context.Background())
 	s.all.Go(func() {
 		for {
@@ -157,7 +161,7 @@ func TestWithoutDNSNotices(t *testing.T) {
 func TestProxyKeepsNamesApartAndResolvesThem(t *testing.T) {
 	withoutDNS(t)
 	f := newFake(t, "relay.example:7117")
-	s := newSocks(t, f)
+	s := newSocks(t, f, nil)
 	r := behind(t, f, s)
 	w := start(t, r, transport.Watch{Set: owns(1), Isolate: "a"})
 	<-w.ready
@@ -211,7 +215,7 @@ func TestProxyIsGivenAddressesAsTheyAre(t *testing.T) {
 		strings.Repeat("a", 56) + ".onion": {kind: 3, host: strings.Repeat("a", 56) + ".onion", port: 443},
 	} {
 		f := newFake(t, name)
-		s := newSocks(t, f)
+		s := newSocks(t, f, nil)
 		if _, err := behind(t, f, s).Descriptor(t.Context()); err != nil {
 			t.Errorf("got error %v for %s, want the descriptor", err, name)
 		}
@@ -238,8 +242,7 @@ func TestProxyThatFailsIsNeverGoneAround(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := newFake(t, "relay.example")
-			s := newSocks(t, f)
-			change(s)
+			s := newSocks(t, f, change)
 			for call, err := range calls(t, behind(t, f, s)) {
 				mustBeTemporary(t, err)
 				if err != nil && !strings.Contains(err.Error(), "proxy") {
@@ -257,8 +260,7 @@ func TestProxyThatFailsIsNeverGoneAround(t *testing.T) {
 
 func TestProxyThatSaysNothingEndsWithTheContext(t *testing.T) {
 	f := newFake(t, "relay.example")
-	s := newSocks(t, f)
-	s.wrong = []byte{} // and then nothing
+	s := newSocks(t, f, func(s *socks) { s.wrong = []byte{} })
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
 	if _, err := behind(t, f, s).Descriptor(ctx); !errors.Is(err, context.DeadlineExceeded) {

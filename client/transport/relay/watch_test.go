@@ -141,6 +141,18 @@ func TestSilenceEndsAWatch(t *testing.T) {
 	})
 }
 
+func TestSilenceFromTheStartEndsAWatch(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFake(t, "localhost")
+		f.script("/v1/watch", func(ws *websocket.Conn) { f.drain(ws) })
+		began := time.Now()
+		mustBeTemporary(t, <-start(t, f.join(), transport.Watch{Set: owns(1)}).ended)
+		if got := time.Since(began); got != quiet {
+			t.Errorf("got the end after %v without a greeting, want it after %v", got, quiet)
+		}
+	})
+}
+
 func TestPingsKeepAWatchAndTellTheTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFake(t, "localhost")
@@ -429,15 +441,28 @@ func TestEchoesThatGatheredShareAFrame(t *testing.T) {
 func TestLastEchoesLeaveBeforeAWatchEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f, me := newFake(t, "localhost"), own()
-		frames := make(chan []byte, 9)
-		echoScript(f, me.Address, 1, frames)
-		w := start(t, f.join(), transport.Watch{Set: []transport.Owned{me}})
+		hold, echoed := make(chan struct{}), make(chan bool, 1)
+		f.script("/v1/watch", func(ws *websocket.Conn) {
+			f.write(ws, greet(f.second(time.Now())))
+			f.read(ws)
+			f.write(ws, watchedFrame(1, 0))
+			f.write(ws, deliverFrame(7, me.Address))
+			<-hold
+			f.read(ws) // More
+			b := f.read(ws)
+			echoed <- len(b) == 9 && wire.FrameKind(b[0]) == wire.FrameEcho && b[8] == 7
+			f.drain(ws)
+		})
+		more := make(chan []transport.Owned)
+		w := start(t, f.join(), transport.Watch{Set: []transport.Owned{me}, More: more})
 		d := <-w.got
-		synctest.Wait()
+		more <- owns(1)
+		synctest.Wait() // the writer is busy with it
 		d.Seen()
 		w.stop()
+		close(hold)
 		<-w.ended
-		if b, ok := <-frames; !ok || wire.FrameKind(b[0]) != wire.FrameEcho {
+		if !<-echoed {
 			t.Error("got no echo, want the one that was owed")
 		}
 	})
