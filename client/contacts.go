@@ -2,8 +2,6 @@ package client
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/base64"
 	"encoding/hex"
 	"strconv"
 	"strings"
@@ -16,13 +14,14 @@ import (
 	"github.com/tacet-chat/tacet/internal/wire"
 )
 
-// KeyText writes the SHA-256 of a relay's key for people: base64url, 43 characters.
-func KeyText(pin [32]byte) string { return base64.RawURLEncoding.EncodeToString(pin[:]) }
+// KeyText writes the SHA-256 of a relay's key for people, as the relay itself
+// shows it: 64 hex digits.
+func KeyText(pin [32]byte) string { return hex.EncodeToString(pin[:]) }
 
-// ParseKeyText reads what KeyText wrote.
+// ParseKeyText reads what KeyText wrote, in either case.
 func ParseKeyText(s string) (pin [32]byte, ok bool) {
-	b, err := base64.RawURLEncoding.Strict().DecodeString(s)
-	if err != nil || len(b) != sha256.Size {
+	b, err := hex.DecodeString(s)
+	if err != nil || len(b) != len(pin) {
 		return pin, false
 	}
 	return [32]byte(b), true
