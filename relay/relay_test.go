@@ -315,8 +315,14 @@ func TestHTTP2IsServedOverTLS(t *testing.T) {
 
 // What a client does must leave no trace of it in what the relay writes down.
 func TestNothingIdentifyingIsWrittenDown(t *testing.T) {
+	for _, mode := range []string{"off", "on"} {
+		t.Run("tls "+mode, func(t *testing.T) { writesNothingDown(t, mode) })
+	}
+}
+
+func writesNothingDown(t *testing.T, mode string) {
 	d := dir(t)
-	s := start(t, Config{Data: d})
+	s := start(t, Config{Data: d, TLS: mode})
 	id, body, capability := blobPut(t, 1)
 	blob := "/v1/blob/" + hex.EncodeToString(id[:])
 	address := bytes.Repeat([]byte{0xad}, 32)
@@ -328,7 +334,7 @@ func TestNothingIdentifyingIsWrittenDown(t *testing.T) {
 	c, _ := s.dial(t, "/v1/watch")
 	c.Write(t.Context(), websocket.MessageText, []byte("canary-text"))
 	c.CloseNow()
-	conn, err := net.Dial("tcp", strings.TrimPrefix(s.url, "http://"))
+	conn, err := net.Dial("tcp", s.url[strings.Index(s.url, "//")+2:])
 	if err != nil {
 		t.Fatal(err)
 	}
