@@ -1,0 +1,235 @@
+package lab
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"testing"
+	"time"
+
+	"github.com/tacet-chat/tacet/client"
+)
+
+// whole returns how much of something a test does: all of it with TACET_CHAOS=1,
+// else a taste.
+func whole(taste, all int) int {
+	if os.Getenv("TACET_CHAOS") == "1" {
+		return all
+	}
+	return taste
+}
+
+// drama is a stage on which things go wrong while two people talk.
+type drama struct {
+	*Stage
+	t     *testing.T
+	ctx   context.Context
+	dice  *rand.Rand
+	began time.Time
+	kills int
+	talks [2]*talk
+}
+
+// talk is everything that one says to the other.
+type talk struct {
+	from, to *Person
+	who      string // from's name for to
+	texts    []string
+	every    time.Duration
+	done     chan error // of the process that runs
+	said     bool
+}
+
+// raise begins a drama in which Ada and Bob have met. They have so many messages
+// for each other, one every so often.
+func raise(t *testing.T, o StageOptions, each int, every time.Duration) *drama {
+	t.Helper()
+	o.Seed = rand.Uint64()
+	t.Logf("seed %d", o.Seed)
+	ctx, stop := context.WithTimeout(t.Context(), 5*time.Minute)
+	t.Cleanup(stop)
+	s, err := Raise(ctx, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := &drama{Stage: s, t: t, ctx: ctx, dice: rand.New(rand.NewPCG(o.Seed, 1)), began: time.Now()}
+	t.Cleanup(func() { s.Close() })
+	if _, err := s.Meet(ctx, "hello Ada"); err != nil {
+		t.Fatal(err)
+	}
+	d.talks = [2]*talk{{from: s.Ada, to: s.Bob, who: "bob", every: every}, {from: s.Bob, to: s.Ada, who: "ada", every: every}}
+	for i, k := range d.talks {
+		for n := range each {
+			k.texts = append(k.texts, fmt.Sprintf("%d: message %d", i, n))
+		}
+	}
+	return d
+}
+
+// begin lets somebody's process talk on from where the last one was killed.
+func (k *talk) begin(ctx context.Context) {
+	done := make(chan error, 1)
+	k.done = done
+	if k.said {
+		done <- nil
+		return
+	}
+	go func() {
+		_, err := k.from.ask(ctx, ask{Do: "talk", Who: k.who, Texts: k.texts, Every: k.every})
+		done <- err
+	}()
+}
+
+// kill kills somebody, or the relay, leaves them dead for a moment, and starts
+// them again.
+func (d *drama) kill(victim int, dead time.Duration) {
+	d.t.Helper()
+	d.kills++
+	if victim == len(d.talks) {
+		d.Host.Kill()
+		d.pause(dead)
+		if err := d.Host.Start(d.ctx); err != nil {
+			d.t.Fatal(err)
+		}
+		return
+	}
+	k := d.talks[victim]
+	k.from.Kill()
+	if err := <-k.done; err == nil {
+		k.said = true
+	}
+	d.pause(dead)
+	if err := k.from.Start(d.ctx, Fall{}); err != nil {
+		d.t.Fatal(err)
+	}
+	k.begin(d.ctx)
+}
+
+func (d *drama) pause(p time.Duration) {
+	d.t.Helper()
+	timer := time.NewTimer(p)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-d.ctx.Done():
+		d.t.Fatal(d.ctx.Err())
+	}
+}
+
+// upTo returns a random time.
+func (d *drama) upTo(most time.Duration) time.Duration {
+	return time.Duration(d.dice.Int64N(int64(most)))
+}
+
+// calm waits until everything was said and no outbox has anything left.
+func (d *drama) calm(within time.Duration) {
+	d.t.Helper()
+	for _, k := range d.talks {
+		if err := <-k.done; err != nil {
+			d.t.Fatalf("talking: %v", err)
+		}
+	}
+	from := time.Now()
+	for {
+		left := 0
+		for _, k := range d.talks {
+			st, err := k.from.Status(d.ctx)
+			if err != nil {
+				d.t.Fatal(err)
+			}
+			left += st.Waiting
+		}
+		if left == 0 {
+			return
+		}
+		if time.Since(from) > within {
+			d.t.Fatalf("%d messages wait after %v", left, within)
+		}
+		d.pause(100 * time.Millisecond)
+	}
+}
+
+// reckon stops everybody and counts, in the vaults and in the event streams.
+func (d *drama) reckon() {
+	d.t.Helper()
+	for _, k := range d.talks {
+		if err := k.from.Stop(); err != nil {
+			d.t.Error(err)
+		}
+	}
+	messages := 0
+	for _, k := range d.talks {
+		sent, got := d.vault(k.from), d.vault(k.to)
+		messages += len(k.texts)
+		for _, text := range k.texts {
+			if n := count(sent, text, true, client.OnDevice); n != 1 {
+				d.t.Errorf("%q: %d times in its sender's vault as on their device, want once", text, n)
+			}
+			if n := count(got, text, false, client.Received); n != 1 {
+				d.t.Errorf("%q: %d times in the other vault, want once", text, n)
+			}
+		}
+		shown := map[string]map[int64]bool{}
+		for _, e := range k.to.Heard() {
+			if !e.Out && e.State == client.Received {
+				if shown[e.Text] == nil {
+					shown[e.Text] = map[int64]bool{}
+				}
+				shown[e.Text][e.Seq] = true
+			}
+		}
+		for _, text := range k.texts {
+			if n := len(shown[text]); n != 1 {
+				d.t.Errorf("%q: shown %d times, want once", text, n)
+			}
+		}
+	}
+	d.t.Logf("%d messages, %d kills, %.1f s; %+v", messages, d.kills, time.Since(d.began).Seconds(), d.Tap.Pranks())
+}
+
+func count(events []client.Event, text string, out bool, s client.State) (n int) {
+	for _, e := range events {
+		if e.Text == text && e.Out == out && e.State == s {
+			n++
+		}
+	}
+	return n
+}
+
+// vault reads what somebody's vault holds. Nobody else may have it open.
+func (d *drama) vault(p *Person) []client.Event {
+	d.t.Helper()
+	c, err := client.Open(d.ctx, client.Options{Dir: p.order.Dir, Passphrase: []byte(passphrase)})
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	defer c.Close()
+	events, err := c.Read(d.ctx, client.Query{})
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	st, err := c.Status(d.ctx)
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	if st.Waiting != 0 {
+		d.t.Errorf("%s: %d messages wait, want none", p.Name, st.Waiting)
+	}
+	return events
+}
+
+// TestChaosOfKills kills sender, receiver and relay at random moments of a
+// conversation, and wants every message to be shown exactly once.
+func TestChaosOfKills(t *testing.T) {
+	d := raise(t, StageOptions{AckMean: 200 * time.Millisecond}, whole(75, 1000), 25*time.Millisecond)
+	for _, k := range d.talks {
+		k.begin(d.ctx)
+	}
+	for range whole(6, 66) {
+		d.pause(d.upTo(1200 * time.Millisecond))
+		d.kill(d.dice.IntN(3), d.upTo(400*time.Millisecond))
+	}
+	d.calm(time.Minute)
+	d.reckon()
+}

@@ -1,0 +1,113 @@
+package lab
+
+import (
+	"bufio"
+	"context"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"sync"
+
+	"github.com/tacet-chat/tacet/relay"
+)
+
+// Roles of a process.
+const (
+	roleRelay  = "relay"
+	rolePerson = "person"
+)
+
+// Role plays one role until its input ends, and returns the status of exit. A
+// program that uses the package must call it when its first argument is
+// RoleCommand, with the second.
+func Role(role string) int {
+	signal.Ignore(os.Interrupt) // meant for whoever started us
+	in := bufio.NewReader(os.Stdin)
+	out := &speaker{w: os.Stdout}
+	var err error
+	switch role {
+	case roleRelay:
+		err = playRelay(in, out)
+	case rolePerson:
+		err = playPerson(in, out)
+	default:
+		err = fmt.Errorf("there is no role %q", role)
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "error:", err)
+		return 1
+	}
+	return 0
+}
+
+// speaker writes lines of JSON from several goroutines.
+type speaker struct {
+	mu sync.Mutex // guards writing
+	w  io.Writer
+}
+
+func (s *speaker) say(v any) error {
+	line, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	_, err = s.w.Write(append(line, '\n'))
+	return err
+}
+
+// hear reads one line.
+func hear(in *bufio.Reader, v any) error {
+	line, err := in.ReadBytes('\n')
+	if err != nil {
+		return err
+	}
+	return json.Unmarshal(line, v)
+}
+
+// relayOrder is what a relay is told.
+type relayOrder struct {
+	Listen string `json:"listen"`
+	Data   string `json:"data"`
+}
+
+// relayWord is what it answers once it listens.
+type relayWord struct {
+	Addr  string `json:"addr"`
+	Realm string `json:"realm"` // fingerprint, hex
+}
+
+// playRelay is a relay as tacet-relay runs it. It logs all that it has to say to
+// standard error.
+func playRelay(in *bufio.Reader, out *speaker) error {
+	var o relayOrder
+	if err := hear(in, &o); err != nil {
+		return err
+	}
+	r, err := relay.New(relay.Config{Listen: o.Listen, Data: o.Data, Log: os.Stderr})
+	if err != nil {
+		return err
+	}
+	addr, err := r.Listen()
+	if err != nil {
+		r.Close()
+		return err
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	defer stop()
+	done := make(chan error, 1)
+	go func() { done <- r.Run(ctx) }()
+	pin := r.Fingerprint()
+	if err := out.say(relayWord{Addr: addr.String(), Realm: hex.EncodeToString(pin[:])}); err != nil {
+		return err
+	}
+	go func() {
+		io.Copy(io.Discard, in)
+		stop()
+	}()
+	return <-done
+}
