@@ -1,7 +1,6 @@
 package convo
 
 import (
-	"bytes"
 	"encoding/binary"
 	"errors"
 	"time"
@@ -22,23 +21,26 @@ const (
 	labelGiven = "tacet/v1/rekey/prekeys"
 
 	rekeyEvery   = time.Hour        // at most one new session of ours per contact
-	brokenAfter  = 10 * time.Second // the same unreadable message again, this much later
+	brokenAfter  = 10 * time.Second // still unreadable this much later
+	brokenWithin = 24 * time.Hour   // and not so long ago that it says nothing about now
 	sessionsKept = 3
 )
 
 // unopened notes a message that came by the right route and opens in no
-// session. A single one may have overtaken a hello; the same again later means
-// that the two ends do not have the same session any more.
+// session. Several of them may have overtaken a hello, which is four cells; when
+// they still come later, the two ends do not have the same session any more.
 func (e *Engine) unopened(tx Tx, now time.Time, r *contact.Record, hash [16]byte, ch *Change) error {
 	ch.Heard = r.ID // the route seal opened: it is them
 	if r.State != contact.Accepted {
 		return nil
 	}
-	if r.Broken == nil {
+	// A time that lies ahead is from before the clock was set.
+	since := now.Sub(time.Unix(r.BrokenAt, 0))
+	if r.Broken == nil || since < 0 || since > brokenWithin {
 		r.Broken, r.BrokenAt = hash[:], now.Unix()
 		return tx.PutContact(r)
 	}
-	if bytes.Equal(r.Broken, hash[:]) && now.Sub(time.Unix(r.BrokenAt, 0)) < brokenAfter {
+	if since < brokenAfter {
 		return nil
 	}
 	return e.rekey(tx, now, r, "the session with them did not fit any more; a new one was started", ch)
@@ -50,7 +52,7 @@ func (e *Engine) unopened(tx Tx, now time.Time, r *contact.Record, hash [16]byte
 //
 // spec: hello.md#starting-again
 func (e *Engine) rekey(tx Tx, now time.Time, r *contact.Record, why string, ch *Change) error {
-	if now.Sub(time.Unix(r.Rekeyed, 0)) < rekeyEvery {
+	if since := now.Sub(time.Unix(r.Rekeyed, 0)); since >= 0 && since < rekeyEvery {
 		return nil
 	}
 	r.Broken, r.Rekeyed = nil, now.Unix()
