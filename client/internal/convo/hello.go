@@ -44,10 +44,12 @@ func (e *Engine) Met(tx Tx, now time.Time, route *contact.RouteRecord, whole []b
 		return nil, err
 	}
 	ch.owes(r.ID)
+	why := "took up your invite"
 	if r.State == contact.Request {
-		if err := e.notice(tx, now, r.ID, "wants to talk with you", ch); err != nil {
-			return nil, err
-		}
+		why = "wants to talk with you"
+	}
+	if err := e.notice(tx, now, r.ID, why, ch); err != nil {
+		return nil, err
 	}
 	if _, _, err := e.take(tx, now, r, rec, in.Block, false, ch); err != nil {
 		return nil, err
