@@ -125,12 +125,13 @@ func SafetyNumber(n string) string {
 	return b.String()
 }
 
-// RelayKey shows the fingerprint of a relay's key in groups, to be compared.
+// RelayKey shows the fingerprint of a relay's key in groups of eight digits, to
+// be compared with what the relay shows.
 func RelayKey(k string) string {
 	k = Line(k)
 	var groups []string
-	for len(k) > 11 {
-		groups, k = append(groups, k[:11]), k[11:]
+	for len(k) > 8 {
+		groups, k = append(groups, k[:8]), k[8:]
 	}
 	return strings.Join(append(groups, k), " ")
 }

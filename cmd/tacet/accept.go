@@ -1,0 +1,178 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/tacet-chat/tacet/client"
+	"github.com/tacet-chat/tacet/ui/text"
+)
+
+// maxLinkText bounds what is read as an invite link from standard input, in bytes.
+const maxLinkText = 8 << 10
+
+func acceptCommand(a *app) *cobra.Command {
+	var o client.AcceptOptions
+	var yes bool
+	within := duration{8 * time.Second}
+	c := &cobra.Command{
+		Use:   "accept LINK",
+		Short: "Take up an invite",
+		Long: `Take up an invite. It shows who invites you and through which relay, and asks.
+Without a relay of your own, the invite's becomes yours.
+
+The link may be broken over lines, or have lost or gained a little on its way.
+"-" reads it from standard input.`,
+		Args: cobra.MinimumNArgs(1),
+		Example: `  tacet accept 'tacet://relay.example/i#…'
+  wl-paste | tacet accept -`,
+	}
+	c.Flags().BoolVarP(&yes, "yes", "y", false, "accept without asking")
+	c.Flags().StringVar(&o.Name, "name", "", "your name for them; what they call themselves if you give none")
+	c.Flags().StringVar(&o.Text, "text", "", "a first message")
+	c.Flags().Var(&within, "timeout", "how long to wait for their device")
+	c.RunE = func(cmd *cobra.Command, args []string) error {
+		if o.Link = strings.Join(args, " "); o.Link == "-" {
+			raw, err := io.ReadAll(io.LimitReader(a.lines, maxLinkText))
+			if err != nil {
+				return err
+			}
+			o.Link = string(raw)
+			a.useTerminal()
+		}
+		return a.accept(cmd.Context(), o, yes, within.Duration)
+	}
+	return c
+}
+
+func (a *app) accept(ctx context.Context, o client.AcceptOptions, yes bool, within time.Duration) error {
+	p, err := a.open(ctx, moving)
+	if err != nil {
+		return err
+	}
+	defer p.close()
+	a.progress.Start("asking the relay what the link leads to")
+	v, err := p.Preview(ctx, o.Link)
+	a.progress.Stop()
+	if err != nil {
+		return err
+	}
+	a.showPreview(&v)
+	if !yes {
+		ok, err := a.confirm(ctx, "Accept?")
+		if errors.Is(err, errNoTerminal) {
+			return &text.Failure{What: "nobody is there to say yes", Means: "The invite is unused.", Hint: "say --yes", Err: err}
+		}
+		if err != nil || !ok {
+			if err == nil {
+				a.say("Not accepted. The invite is unused.")
+				err = &status{code: exitFailure}
+			}
+			return err
+		}
+	}
+	o.Link = v.Link
+	last, err := p.Read(ctx, client.Query{Limit: 1})
+	if err != nil {
+		return err
+	}
+	var after int64
+	if len(last) > 0 {
+		after = last[0].Seq
+	}
+	a.progress.Start("accepting")
+	who, err := p.Accept(ctx, o)
+	if err != nil {
+		return err
+	}
+	who, err = a.awaitAnswer(ctx, p, who, after, within)
+	if err != nil {
+		return err
+	}
+	return a.showAnswer(p, &who, v.Asks)
+}
+
+func (a *app) showPreview(v *client.Preview) {
+	name := text.Name(v.Name)
+	if v.Name == "" {
+		name = "Somebody who gives no name"
+	}
+	rule := "for one person, "
+	if !v.OneUse {
+		rule = "for several people, "
+	}
+	answer := "comes from their device by itself"
+	if v.Asks {
+		answer = "they will be asked first"
+	}
+	number := strings.Split(text.SafetyNumber(v.SafetyNumber), "\n")
+	rows := [][]string{
+		{"  relay", text.Line(v.Relay)},
+		{"  relay key", text.RelayKey(v.RelayKey)},
+		{"  safety number", number[0]},
+	}
+	for _, n := range number[1:] {
+		rows = append(rows, []string{"", n})
+	}
+	rows = append(rows, []string{"  link", rule + "until " + text.Day(v.Expires, time.Now())}, []string{"  answer", answer})
+	a.say("%s invites you. (The name is their own word.)\n\n%s", a.talk.Bold(name), text.Table(rows))
+}
+
+// awaitAnswer waits a while until the request is answered.
+func (a *app) awaitAnswer(ctx context.Context, p *profile, who client.Contact, after int64, within time.Duration) (client.Contact, error) {
+	answered := errors.New("answered")
+	a.progress.Start("waiting for their device")
+	defer a.progress.Stop()
+	wait, stop := context.WithTimeout(ctx, within)
+	defer stop()
+	err := p.Follow(wait, after, func(e client.Event) error {
+		if e.ContactID != who.ID {
+			return nil
+		}
+		now, err := p.contact(wait, who.ID)
+		if err != nil {
+			return err
+		}
+		if who = now; who.State != "pending" {
+			return answered
+		}
+		return nil
+	})
+	if errors.Is(err, answered) || wait.Err() != nil { // the request is committed, whatever comes now
+		err = nil
+	}
+	return who, err
+}
+
+func (a *app) showAnswer(p *profile, who *client.Contact, asks bool) error {
+	if a.json {
+		return a.printJSON(who)
+	}
+	name := text.Name(who.Name)
+	if who.State == "failed" {
+		return &text.Failure{What: client.ErrUsed.Error(), Means: "Nothing reached them.", Hint: "ask for a new link", Err: client.ErrUsed}
+	}
+	if who.State != "pending" {
+		a.say("You and %s can talk: `tacet chat %s`, or `tacet send %s TEXT`.\nTo be sure who it is, compare the safety number: `tacet verify %s`.", name, name, name, name)
+		return a.print(name + ": accepted\n")
+	}
+	why := "Their device has not answered yet."
+	if asks {
+		why = "They are asked first, or are not there just now."
+	}
+	a.say("%s The request waits on this device. %s", why, nextMove(!p.mine()))
+	return a.print(name + ": asked, no answer yet\n")
+}
+
+// nextMove says what has to happen for things to move.
+func nextMove(running bool) string {
+	if running {
+		return "A running process goes on with it."
+	}
+	return "Nothing moves while no process runs:\nleave `tacet chat` or `tacet read --follow` open."
+}

@@ -1,0 +1,177 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/tacet-chat/tacet/client"
+	"github.com/tacet-chat/tacet/ui/text"
+)
+
+// reading is what read is told.
+type reading struct {
+	query  client.Query
+	follow bool
+	keep   bool // leave unread what is shown
+}
+
+func readCommand(a *app) *cobra.Command {
+	var r reading
+	c := &cobra.Command{
+		Use:   "read [NAME]",
+		Short: "Read messages, and follow what comes",
+		Long: `Read messages, of everybody or of one contact. With --follow it stays, shows what
+comes and how messages of yours move on, and moves them.
+
+With --json it prints one object a line. A message that moves on is printed
+again, with the same seq and its new state.`,
+		Args: cobra.MaximumNArgs(1),
+		Example: `  tacet read
+  tacet read Bob --limit 10
+  tacet read --follow --json | jq -r 'select(.state == "received") | .text'`,
+		ValidArgsFunction: a.names,
+	}
+	f := c.Flags()
+	f.BoolVarP(&r.follow, "follow", "f", false, "stay, and show what comes")
+	f.BoolVarP(&r.query.Unread, "unread", "u", false, "only what was not read yet")
+	f.IntVarP(&r.query.Limit, "limit", "n", 50, "the newest so many; 0 for all")
+	f.Int64Var(&r.query.After, "after", 0, "only what came after this number (seq)")
+	f.BoolVar(&r.keep, "keep-unread", false, "do not note that it was read")
+	c.RunE = func(cmd *cobra.Command, args []string) error {
+		if r.query.Limit < 0 || r.query.After < 0 {
+			return usage("--limit and --after are not below 0", "")
+		}
+		if len(args) == 1 {
+			r.query.Contact = args[0]
+		}
+		if (r.query.Unread || r.query.After > 0) && !f.Changed("limit") {
+			r.query.Limit = 0
+		}
+		m := staying
+		if r.follow {
+			m = moving
+		}
+		return a.with(cmd.Context(), m, func(p *profile) error { return a.read(cmd.Context(), p, &r) })
+	}
+	return c
+}
+
+func (a *app) read(ctx context.Context, p *profile, r *reading) error {
+	var only int64 // the contact, if one was named
+	if r.query.Contact != "" {
+		c, err := p.named(ctx, r.query.Contact)
+		if err != nil {
+			return err
+		}
+		only = c.ID
+		r.query.Contact = fmt.Sprintf("#%d", c.ID) // a name may change meanwhile
+	}
+	events, err := p.Read(ctx, r.query)
+	if err != nil {
+		return err
+	}
+	t := newTold(r.query.After)
+	for _, e := range events {
+		if err := a.show(e, t); err != nil {
+			return err
+		}
+	}
+	m := marker{p: p, off: r.keep, only: only, shown: t}
+	left, err := m.begin(ctx)
+	if err != nil {
+		return err
+	}
+	if !r.follow {
+		a.afterReading(len(events), left, only)
+		return nil
+	}
+	a.say("Following; ctrl-C ends it.")
+	err = p.follow(ctx, t, func(e client.Event, before bool) error {
+		if only != 0 && e.ContactID != only {
+			m.skip(e)
+			return nil
+		}
+		if err := a.showNext(e, before); err != nil {
+			return err
+		}
+		return m.mark(ctx, e)
+	})
+	if ctx.Err() != nil {
+		return nil // the ordinary way out
+	}
+	return err
+}
+
+// show prints an event that was there.
+func (a *app) show(e client.Event, t *told) error {
+	t.known(e)
+	return a.showNext(e, false)
+}
+
+// showNext prints an event, or its change if it was printed before.
+func (a *app) showNext(e client.Event, before bool) error {
+	switch {
+	case a.json:
+		return a.printJSON(e)
+	case before:
+		return a.print(text.Change(e, time.Now(), a.style) + "\n")
+	}
+	return a.print(text.Event(e, time.Now(), a.style) + "\n")
+}
+
+func (a *app) afterReading(shown, left int, only int64) {
+	switch {
+	case a.json:
+	case shown == 0 && left == 0:
+		a.say("Nothing to read.")
+	case left > 0 && only == 0:
+		a.say("%s not shown and not read yet: `tacet read --unread`.", capital(text.Count(left, "older message")))
+	}
+}
+
+// marker notes what a person has read. The client keeps one mark for all
+// conversations, so it must not pass what nobody has seen.
+type marker struct {
+	p     *profile
+	off   bool
+	only  int64
+	shown *told
+}
+
+// begin marks what was shown and returns how much is left unread.
+func (m *marker) begin(ctx context.Context) (left int, err error) {
+	unread, err := m.p.Read(ctx, client.Query{Unread: true})
+	if err != nil || len(unread) == 0 {
+		return 0, err
+	}
+	var mark int64
+	for _, e := range unread {
+		if _, ok := m.shown.state[e.Seq]; !ok {
+			left++
+		} else if left == 0 {
+			mark = e.Seq
+		}
+	}
+	if m.off {
+		return 0, nil
+	}
+	m.off = left > 0
+	if mark == 0 {
+		return left, nil
+	}
+	return left, m.p.MarkRead(ctx, mark)
+}
+
+// mark marks one more event that was shown.
+func (m *marker) mark(ctx context.Context, e client.Event) error {
+	if m.off || e.Out {
+		return nil
+	}
+	return m.p.MarkRead(ctx, e.Seq)
+}
+
+// skip notes that an event was not shown.
+func (m *marker) skip(e client.Event) { m.off = m.off || !e.Out }

@@ -1,0 +1,75 @@
+package main
+
+import (
+	"context"
+
+	"github.com/tacet-chat/tacet/client"
+)
+
+func (p *profile) Status(ctx context.Context) (client.Status, error) {
+	return do(ctx, p, true, func(s client.Service) (client.Status, error) { return s.Status(ctx) })
+}
+
+func (p *profile) NewInvite(ctx context.Context, o client.InviteOptions) (client.Invite, error) {
+	return do(ctx, p, false, func(s client.Service) (client.Invite, error) { return s.NewInvite(ctx, o) })
+}
+
+func (p *profile) Invites(ctx context.Context) ([]client.Invite, error) {
+	return do(ctx, p, true, func(s client.Service) ([]client.Invite, error) { return s.Invites(ctx) })
+}
+
+func (p *profile) RevokeInvite(ctx context.Context, id int64) error {
+	return done(ctx, p, true, func(s client.Service) error { return s.RevokeInvite(ctx, id) })
+}
+
+func (p *profile) Preview(ctx context.Context, link string) (client.Preview, error) {
+	return do(ctx, p, true, func(s client.Service) (client.Preview, error) { return s.Preview(ctx, link) })
+}
+
+func (p *profile) Accept(ctx context.Context, o client.AcceptOptions) (client.Contact, error) {
+	return do(ctx, p, false, func(s client.Service) (client.Contact, error) { return s.Accept(ctx, o) })
+}
+
+func (p *profile) Contacts(ctx context.Context) ([]client.Contact, error) {
+	return do(ctx, p, true, func(s client.Service) ([]client.Contact, error) { return s.Contacts(ctx) })
+}
+
+func (p *profile) Answer(ctx context.Context, who string, answer client.Answer) (client.Contact, error) {
+	return do(ctx, p, false, func(s client.Service) (client.Contact, error) { return s.Answer(ctx, who, answer) })
+}
+
+func (p *profile) Rename(ctx context.Context, who, name string) (client.Contact, error) {
+	return do(ctx, p, false, func(s client.Service) (client.Contact, error) { return s.Rename(ctx, who, name) })
+}
+
+func (p *profile) SafetyNumber(ctx context.Context, who string) (string, error) {
+	return do(ctx, p, true, func(s client.Service) (string, error) { return s.SafetyNumber(ctx, who) })
+}
+
+func (p *profile) SetVerified(ctx context.Context, who string, verified bool) (client.Contact, error) {
+	return do(ctx, p, true, func(s client.Service) (client.Contact, error) { return s.SetVerified(ctx, who, verified) })
+}
+
+func (p *profile) Await(ctx context.Context, seq int64, want client.State) (client.Event, error) {
+	return do(ctx, p, true, func(s client.Service) (client.Event, error) { return s.Await(ctx, seq, want) })
+}
+
+func (p *profile) Unsend(ctx context.Context, seq int64) (client.Event, error) {
+	return do(ctx, p, false, func(s client.Service) (client.Event, error) { return s.Unsend(ctx, seq) })
+}
+
+func (p *profile) Read(ctx context.Context, q client.Query) ([]client.Event, error) {
+	return do(ctx, p, true, func(s client.Service) ([]client.Event, error) { return s.Read(ctx, q) })
+}
+
+func (p *profile) MarkRead(ctx context.Context, seq int64) error {
+	return done(ctx, p, true, func(s client.Service) error { return s.MarkRead(ctx, seq) })
+}
+
+func (p *profile) ChangePassphrase(ctx context.Context, old, next []byte) error {
+	return done(ctx, p, false, func(s client.Service) error { return s.ChangePassphrase(ctx, old, next) })
+}
+
+func (p *profile) Doctor(ctx context.Context) ([]client.Check, error) {
+	return do(ctx, p, true, func(s client.Service) ([]client.Check, error) { return s.Doctor(ctx) })
+}
