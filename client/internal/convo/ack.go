@@ -97,14 +97,14 @@ func (e *Engine) acks(tx Tx, id int64, ids []wire.MessageID) (*content.Acks, err
 }
 
 // ride lets owed acks go along with something that is kept until it is acked.
+// They say nothing of what was received highest: the message may be sealed again
+// in another session, whose numbers are others.
 func (e *Engine) ride(tx Tx, id int64, c *content.Content) error {
 	ids, err := tx.Owed(id, AcksRiding)
 	if err != nil || len(ids) == 0 {
 		return err
 	}
-	if c.Acks, err = e.acks(tx, id, ids); err != nil {
-		return err
-	}
+	c.Acks = &content.Acks{IDs: ids}
 	return tx.Settle(id, ids, false)
 }
 
