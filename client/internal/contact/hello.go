@@ -108,7 +108,7 @@ func Start(tx Tx, rand io.Reader, now time.Time, s Starting) (*Outgoing, error) 
 		return nil, err
 	}
 	r.Hello = id
-	theirs := TheirRoute(now, r.ID, &s.Bundle.Route, r.Realm)
+	theirs := TheirRoute(0, r.ID, &s.Bundle.Route, r.Realm)
 	theirs.Invite = -1 // a contact route of theirs: hellos only
 	if err := errors.Join(tx.PutContact(r), tx.PutRoute(mine), tx.PutRoute(theirs), MakePrimary(tx, r.ID, sess, now, true)); err != nil {
 		return nil, err
@@ -182,7 +182,7 @@ func Receive(tx Tx, rand io.Reader, now time.Time, self *device.Identity, inv *I
 	r.Realm = realm
 	inv.Used++
 	inv.Hellos = append(inv.Hellos, HelloSeen{Hash: hash, Contact: r.ID})
-	if err := errors.Join(tx.PutContact(r), tx.PutRoute(TheirRoute(now, r.ID, &offer, realm)), MakePrimary(tx, r.ID, sess, now, primary)); err != nil {
+	if err := errors.Join(tx.PutContact(r), tx.PutRoute(TheirRoute(0, r.ID, &offer, realm)), MakePrimary(tx, r.ID, sess, now, primary)); err != nil {
 		return nil, err
 	}
 	if inv.Used >= inv.Uses {

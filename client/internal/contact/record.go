@@ -125,7 +125,7 @@ type RouteRecord struct {
 	Owner   []byte `cbor:"3,keyasint"`  // ours: the private half
 	Chain   []byte `cbor:"4,keyasint"`  // secrets from the oldest period still needed on
 	Period  uint16 `cbor:"5,keyasint"`  // L in seconds
-	Born    int64  `cbor:"6,keyasint"`  // unix seconds, ours alone
+	Born    int64  `cbor:"6,keyasint"`  // unix seconds of the offer by the owner's clock
 	Realm   Realm  `cbor:"7,keyasint"`  // where it lies
 	Acked   bool   `cbor:"8,keyasint"`  // the other end has it
 	Retire  uint64 `cbor:"9,keyasint"`  // first period in which it is not served any more; 0: open end

@@ -1,6 +1,7 @@
 package contact
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -64,9 +65,10 @@ func NewRoute(rand io.Reader, now time.Time, realm Realm, l uint16) (*RouteRecor
 	return r, o, nil
 }
 
-// TheirRoute is a route that another device offered to us.
-func TheirRoute(now time.Time, contact int64, o *addr.Offer, realm Realm) *RouteRecord {
-	return &RouteRecord{Contact: contact, Chain: addr.NewChain(o, addr.Live).Append(nil), Period: o.Period, Birth: o.Birth, Born: now.Unix(), Realm: realm}
+// TheirRoute is a route that another device offered to us, at a time by its own
+// clock in unix seconds; 0 makes it older than any other.
+func TheirRoute(born int64, contact int64, o *addr.Offer, realm Realm) *RouteRecord {
+	return &RouteRecord{Contact: contact, Chain: addr.NewChain(o, addr.Live).Append(nil), Period: o.Period, Birth: o.Birth, Born: born, Realm: realm}
 }
 
 // Keys opens the secrets of a route.
@@ -83,6 +85,26 @@ func (r *RouteRecord) Keys() (*addr.Chain, key.Owner, error) {
 		return nil, key.Owner{}, fmt.Errorf("opening route: %w", err)
 	}
 	return c, o, nil
+}
+
+// Older reports whether both ends take o for the newer of two routes in one
+// direction. Offers arrive in any order and several may be made in one period:
+// the owner must not retire the one that the other end writes to.
+//
+// spec: hello.md#route-offer
+func (r *RouteRecord) Older(o *RouteRecord) bool {
+	if r.Born != o.Born {
+		return r.Born < o.Born
+	}
+	mine, err1 := addr.ParseChain(r.Chain)
+	theirs, err2 := addr.ParseChain(o.Chain)
+	if err1 != nil || err2 != nil {
+		return r.ID < o.ID
+	}
+	defer mine.Wipe()
+	defer theirs.Wipe()
+	p, q := mine.Public(), theirs.Public()
+	return bytes.Compare(p[:], q[:]) < 0
 }
 
 // Retired reports whether the route is over at period t.

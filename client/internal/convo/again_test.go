@@ -1,12 +1,15 @@
 package convo_test
 
 import (
+	mrand "math/rand/v2"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/tacet-chat/tacet/client/internal/contact"
 	"github.com/tacet-chat/tacet/client/internal/convo"
 	"github.com/tacet-chat/tacet/client/internal/vault"
+	"github.com/tacet-chat/tacet/internal/addr"
 )
 
 // restart makes p lose its sessions with a contact, as if its disk had gone
@@ -53,6 +56,80 @@ func TestAcksThatRodeDoNotLookLikeARollback(t *testing.T) {
 	for _, n := range []string{a.notices(ofA), b.notices(ofB)} {
 		if strings.Contains(n, "went back") {
 			t.Errorf("got notices %q, want none of storage that went back", n)
+		}
+	}
+}
+
+// newest returns the route that p writes to, or that p serves for good: of all
+// that are not retired, the last.
+func (p *person) newest(id int64, mine bool) (r *contact.RouteRecord) {
+	p.view(func(tx vault.Store) error {
+		all, err := tx.RoutesOf(id)
+		for _, one := range all {
+			if one.Mine == mine && one.Retire == 0 && (r == nil || r.Older(one)) {
+				r = one
+			}
+		}
+		return err
+	})
+	return r
+}
+
+func public(t *testing.T, r *contact.RouteRecord) addr.Public {
+	t.Helper()
+	c, err := addr.ParseChain(r.Chain)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c.Public()
+}
+
+// TestOffersInAnyOrderEndWithOneRoute makes several offers within one second or
+// a few, which arrive in any order, with acks that arrive in any order: the
+// route that one end writes to must be one that the other keeps serving.
+func TestOffersInAnyOrderEndWithOneRoute(t *testing.T) {
+	for seed := range uint64(12) {
+		rnd := mrand.New(mrand.NewPCG(seed, 7))
+		a, b := newPerson(t, "ada"), newPerson(t, "bob")
+		ofA, ofB := met(t, a, b)
+		a.now, b.now = a.now.Add(8*24*time.Hour), b.now.Add(8*24*time.Hour)
+		for range 3 {
+			a.do(func(tx vault.Store) (*convo.Change, error) {
+				// As if the renewal before had never been.
+				routes, err := tx.RoutesOf(ofA)
+				for _, r := range routes {
+					if r.Mine && err == nil {
+						born := r.Born
+						r.Born -= 30 * 24 * 3600
+						err = tx.PutRoute(r)
+						defer func() { r.Born = born; tx.PutRoute(r) }()
+					}
+				}
+				if err != nil {
+					return nil, err
+				}
+				return a.e.Maintain(tx, a.now)
+			})
+			if rnd.IntN(2) == 0 {
+				a.now = a.now.Add(time.Second)
+			}
+		}
+		all := a.outgoing()
+		if len(all) < 6 {
+			t.Fatalf("got %d messages, want three offers", len(all))
+		}
+		rnd.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
+		for _, x := range all {
+			b.take(ofB, x)
+			if rnd.IntN(2) == 0 {
+				for _, y := range b.acks(ofB) {
+					a.take(ofA, y)
+				}
+			}
+		}
+		settle(a, b, ofA, ofB)
+		if got, want := public(t, b.newest(ofB, false)), public(t, a.newest(ofA, true)); got != want {
+			t.Errorf("seed %d: b writes to a route that a gives up", seed)
 		}
 	}
 }

@@ -129,7 +129,8 @@ func (e *Engine) prekeys(r *contact.Record, ctl *content.Control) error {
 }
 
 // control acts on what a contact's client said.
-func (e *Engine) control(tx Tx, now time.Time, r *contact.Record, c *content.Control, ch *Change) error {
+func (e *Engine) control(tx Tx, now time.Time, r *contact.Record, said *content.Content, ch *Change) error {
+	c := said.Control
 	if len(c.Prekeys) > 0 {
 		if p, err := pqxdh.ParsePrekeys(c.Prekeys); err == nil && e.signedBy(r, p) {
 			r.Prekeys = c.Prekeys
@@ -148,7 +149,7 @@ func (e *Engine) control(tx Tx, now time.Time, r *contact.Record, c *content.Con
 		if err != nil {
 			return e.notice(tx, now, r.ID, "they offered an address that is not valid; messages go to the old one", ch)
 		}
-		if err := e.newRoute(tx, now, r, &o, realm); err != nil {
+		if err := e.newRoute(tx, now, r, contact.TheirRoute(int64(said.Sent), r.ID, &o, realm)); err != nil {
 			return err
 		}
 	}
@@ -224,16 +225,15 @@ func (e *Engine) signedBy(r *contact.Record, p *pqxdh.Prekeys) bool {
 // newRoute takes a route to the contact's device. The old ones are served by
 // their owner for two more periods, so what was sealed for them still arrives;
 // new seals use the newest.
-func (e *Engine) newRoute(tx Tx, now time.Time, r *contact.Record, o *addr.Offer, realm contact.Realm) error {
+func (e *Engine) newRoute(tx Tx, now time.Time, r *contact.Record, fresh *contact.RouteRecord) error {
 	old, err := tx.RoutesOf(r.ID)
 	if err != nil {
 		return err
 	}
-	fresh := contact.TheirRoute(now, r.ID, o, realm)
 	for _, route := range old {
 		switch {
 		case route.Mine || route.Retire != 0:
-		case route.Birth > fresh.Birth: // an older offer came late
+		case fresh.Older(route): // an older offer came late
 			fresh.Retire = addr.PeriodAt(now.Unix(), fresh.Period) + 2
 		default:
 			route.Retire = addr.PeriodAt(now.Unix(), route.Period) + 2
@@ -243,7 +243,7 @@ func (e *Engine) newRoute(tx Tx, now time.Time, r *contact.Record, o *addr.Offer
 		}
 	}
 	if fresh.Retire == 0 {
-		r.Realm = realm
+		r.Realm = fresh.Realm
 	}
 	return tx.PutRoute(fresh)
 }
@@ -262,22 +262,23 @@ func (e *Engine) routeAcked(tx Tx, now time.Time, row *Row) error {
 		return err
 	}
 	fresh.Acked = true
-	if err := tx.PutRoute(fresh); err != nil {
-		return err
-	}
 	all, err := tx.RoutesOf(row.Contact)
 	if err != nil {
 		return err
 	}
-	for _, old := range all {
-		if old.Mine && old.ID < fresh.ID && old.Retire == 0 {
-			old.Retire = addr.PeriodAt(now.Unix(), old.Period) + 2
-			if err := tx.PutRoute(old); err != nil {
+	for _, r := range all {
+		switch {
+		case !r.Mine || r.ID == fresh.ID || r.Retire != 0:
+		case r.Acked && fresh.Older(r): // they have had a newer one for a while
+			fresh.Retire = addr.PeriodAt(now.Unix(), fresh.Period) + 2
+		case r.Older(fresh):
+			r.Retire = addr.PeriodAt(now.Unix(), r.Period) + 2
+			if err := tx.PutRoute(r); err != nil {
 				return fmt.Errorf("retiring route: %w", err)
 			}
 		}
 	}
-	return nil
+	return tx.PutRoute(fresh)
 }
 
 // Fail gives up on a hello of ours whose invite is gone: another device used

@@ -163,7 +163,7 @@ func (e *Engine) take(tx Tx, now time.Time, r *contact.Record, s *contact.Sessio
 	}
 	if c.Control != nil {
 		owes = true
-		if err := e.control(tx, now, r, c.Control, ch); err != nil {
+		if err := e.control(tx, now, r, c, ch); err != nil {
 			return false, false, err
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/tacet-chat/tacet/internal/content"
 	"github.com/tacet-chat/tacet/internal/key"
 	"github.com/tacet-chat/tacet/internal/manifest"
+	"github.com/tacet-chat/tacet/internal/pad"
 	"github.com/tacet-chat/tacet/internal/pqxdh"
 	"github.com/tacet-chat/tacet/internal/sealed"
 	"github.com/tacet-chat/tacet/internal/session"
@@ -161,7 +162,7 @@ func (e *Engine) Again(tx Tx, now time.Time, route *contact.RouteRecord, whole [
 	if err != nil || hello.Manifest.Root != r.Root {
 		return Rejected, ch, nil
 	}
-	s := e.acceptGiven(now, r, hello)
+	s, block := e.acceptGiven(now, r, hello)
 	if s == nil {
 		return Rejected, ch, nil
 	}
@@ -181,7 +182,7 @@ func (e *Engine) Again(tx Tx, now time.Time, route *contact.RouteRecord, whole [
 		return 0, nil, err
 	}
 	r.Device, r.Broken, ch.Heard = int(hello.Device), nil, r.ID
-	if err := errors.Join(tx.PutContact(r), contact.MakePrimary(tx, r.ID, s, now, theirs), e.newRoute(tx, now, r, &offer, realm),
+	if err := errors.Join(tx.PutContact(r), contact.MakePrimary(tx, r.ID, s, now, theirs), e.newRoute(tx, now, r, contact.TheirRoute(sentAt(block), r.ID, &offer, realm)),
 		tx.PutOpened(r.ID, hash, id, now.Unix()/daySeconds, true)); err != nil {
 		return 0, nil, err
 	}
@@ -197,8 +198,21 @@ func (e *Engine) Again(tx Tx, now time.Time, route *contact.RouteRecord, whole [
 	return Shown, ch, e.notice(tx, now, r.ID, "they started a new session; an older copy of their device may have been restored", ch)
 }
 
+// sentAt returns when a block was written, by its author's clock.
+func sentAt(block []byte) int64 {
+	b, err := pad.Parse(block)
+	if err != nil {
+		return 0
+	}
+	c, err := content.Parse(b.Content)
+	if err != nil {
+		return 0
+	}
+	return int64(c.Sent)
+}
+
 // acceptGiven tries the sets of prekeys that the contact may hold, newest first.
-func (e *Engine) acceptGiven(now time.Time, r *contact.Record, hello *session.Hello) *session.Session {
+func (e *Engine) acceptGiven(now time.Time, r *contact.Record, hello *session.Hello) (*session.Session, []byte) {
 	for i := len(r.Given) - 1; i >= 0; i-- {
 		g := r.Given[i]
 		private, err := pqxdh.ParsePrivate(g.Private)
@@ -208,15 +222,16 @@ func (e *Engine) acceptGiven(now time.Time, r *contact.Record, hello *session.He
 		public, err := pqxdh.ParsePrekeys(g.Public)
 		if err == nil {
 			var s *session.Session
-			s, _, err = session.Accept(e.Rand, now, session.Self{Manifest: e.Self.Manifest, DH: e.Self.DH}, private, public, key.Hash(labelGiven, g.Public), hello)
+			var block []byte
+			s, block, err = session.Accept(e.Rand, now, session.Self{Manifest: e.Self.Manifest, DH: e.Self.DH}, private, public, key.Hash(labelGiven, g.Public), hello)
 			if err == nil {
 				private.Wipe()
-				return s
+				return s, block
 			}
 		}
 		private.Wipe()
 	}
-	return nil
+	return nil, nil
 }
 
 // resealAll seals every waiting message of a contact again under the present
