@@ -50,6 +50,20 @@ func fillRows(tb testing.TB, v *Vault, t Table, n, size int) {
 	}
 }
 
+// onDisk is newVault with a disk to wait for.
+func onDisk(b *testing.B) *Vault {
+	v, dir := newVault(b)
+	if err := v.Close(); err != nil {
+		b.Fatal(err)
+	}
+	v, err := Open(dir, pass)
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(func() { v.Close() })
+	return v
+}
+
 // message is what sending one message writes: an event, an outbox row and the
 // session.
 func message(tx *Tx, session int64) error {
@@ -63,14 +77,14 @@ func message(tx *Tx, session int64) error {
 }
 
 func BenchmarkUpdate(b *testing.B) {
-	v, _ := newVault(b)
+	v := onDisk(b)
 	for b.Loop() {
 		update(b, v, func(tx *Tx) error { return message(tx, 1) })
 	}
 }
 
 func BenchmarkUpdate64Writers(b *testing.B) {
-	v, _ := newVault(b)
+	v := onDisk(b)
 	b.SetParallelism(32) // times two processors
 	b.RunParallel(func(pb *testing.PB) {
 		for pb.Next() {

@@ -13,7 +13,7 @@ import (
 // decides, sector by sector, and opens what is left. Each round goes on from
 // what a cut of the round before has left.
 func TestPowerCutLosesNoAcknowledgedUpdate(t *testing.T) {
-	const rounds, updates, cuts = 5, 20, 60
+	const rounds, updates, cuts = 5, 20, 40
 	rng := rand.New(rand.NewPCG(1, 2))
 	v, dir := newVault(t)
 	update(t, v, func(tx *Tx) error { return powerStep(tx, 0) })

@@ -88,7 +88,7 @@ func (v *Vault) attempt(ctx context.Context, b *batch, fn func(*Tx) error) error
 	defer func() {
 		tx.v = nil
 		if !good {
-			v.undo(b, before)
+			v.undo(b, before, tx.broken)
 		}
 	}()
 	// A generation that a failed update had is not used again.
@@ -116,11 +116,15 @@ func (v *Vault) attempt(ctx context.Context, b *batch, fn func(*Tx) error) error
 }
 
 // undo takes back what one update has done. Some errors, a full disk among
-// them, make SQLite take back the whole transaction: then all in it have failed.
-func (v *Vault) undo(b *batch, before state) {
+// them, make SQLite take back the whole transaction: then all in it have
+// failed, for the reason that broke this one.
+func (v *Vault) undo(b *batch, before state, broken error) {
 	v.now = before
 	if !v.db.transacting() {
-		_ = v.lose(b, ErrFull)
+		if broken == nil {
+			broken = ErrStorage
+		}
+		_ = v.lose(b, broken)
 		return
 	}
 	if err := v.db.exec("ROLLBACK TO one"); err != nil {
@@ -164,8 +168,10 @@ func (v *Vault) settle(b *batch) {
 	if b.err == nil && b.updates > 0 {
 		v.saved = v.now
 		v.generation.Store(v.saved.generation)
-		if err := v.mark.set(v.saved.generation); err != nil {
-			v.failed = err // this commit is on the disk; the next could not be told from a lost one
+		// The commit is on the disk whatever becomes of its mark. Without space
+		// for it, the next commit writes a newer one.
+		if err := v.mark.set(v.saved.generation); err != nil && !errors.Is(err, ErrFull) {
+			v.failed = err
 		}
 		v.arm()
 		return

@@ -325,7 +325,7 @@ func TestLongLogIsEmptiedAtOnce(t *testing.T) {
 	v.Close()
 	v = openOn(t, dir, newLazyDisk())
 	emptied := 0
-	for range 30 {
+	for emptied < 2 {
 		update(t, v, func(tx *Tx) error {
 			_, err := tx.Insert(Event, Row{V: make([]byte, MaxV)})
 			return err
@@ -337,9 +337,6 @@ func TestLongLogIsEmptiedAtOnce(t *testing.T) {
 		if most := (maxLogPages + 300) * (pageSize + 24); n > most {
 			t.Fatalf("got a log of %d bytes, want at most %d", n, most)
 		}
-	}
-	if emptied == 0 {
-		t.Error("got a log that was never emptied")
 	}
 }
 

@@ -13,11 +13,12 @@ var weak = Params{Memory: 64, Time: 1, Threads: 1, Weak: true}
 
 var pass = []byte("correct horse")
 
-// newVault makes a vault in a new folder and closes it with the test.
+// newVault makes a vault in a new folder and closes it with the test. Most
+// tests need no disk to wait for.
 func newVault(t testing.TB) (*Vault, string) {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "profile")
-	v, err := Create(dir, pass, weak)
+	v, err := create(dir, pass, weak, newLazyDisk())
 	if err != nil {
 		t.Fatalf("creating: %v", err)
 	}
@@ -35,12 +36,7 @@ func reopen(t testing.TB, v *Vault) *Vault {
 
 func openVault(t testing.TB, dir string) *Vault {
 	t.Helper()
-	v, err := Open(dir, pass)
-	if err != nil {
-		t.Fatalf("opening: %v", err)
-	}
-	t.Cleanup(func() { v.Close() })
-	return v
+	return openOn(t, dir, newLazyDisk())
 }
 
 func update(t testing.TB, v *Vault, fn func(*Tx) error) {
