@@ -82,6 +82,35 @@ func TestPutsShareMessagesAndSayNothingOfTheirIDs(t *testing.T) {
 	})
 }
 
+func TestSamePutAtOnceIsWrittenOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFake(t, "localhost")
+		var puts atomic.Int32
+		f.script("/v1/put", func(ws *websocket.Conn) {
+			for b := f.read(ws); b != nil; b = f.read(ws) {
+				puts.Add(int32(len(b) / wire.PutSize))
+				f.sleep(time.Second)
+				f.write(ws, answers(b, 1))
+			}
+		})
+		r, p := f.join(), newPut("")
+		elsewhere := p
+		elsewhere.Address[0] ^= 1
+		var all sync.WaitGroup
+		for _, p := range []transport.Put{p, p, p, elsewhere} {
+			all.Go(func() {
+				if got, err := r.Put(t.Context(), p); err != nil || got.Delivered != 1 {
+					t.Errorf("got %+v, %v, want a receipt", got, err)
+				}
+			})
+		}
+		all.Wait()
+		if got := puts.Load(); got != 2 {
+			t.Errorf("got %d cells written, want 2: one for each address", got)
+		}
+	})
+}
+
 func TestBoundOfPutsThatWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFake(t, "localhost")
@@ -205,18 +234,23 @@ func TestReconnectsBackOffAndRecover(t *testing.T) {
 		if got := dials.Load() - before; got != 1 {
 			t.Errorf("got %d attempts for ten puts, want 1", got)
 		}
-		// One that works ends it: after the next break there is no pause.
+		// A connection that gave an answer ends it: after its break there is no pause.
 		down.Store(false)
+		f.script("/v1/put", func(ws *websocket.Conn) {
+			f.write(ws, answers(f.read(ws), 1))
+			f.read(ws)
+		})
 		if _, err := put(t, r, ""); err != nil {
 			t.Errorf("got error %v, want a receipt", err)
 		}
-		f.script("/v1/put", func(ws *websocket.Conn) { f.read(ws) })
-		synctest.Wait()
-		time.Sleep(time.Hour) // the idle connection is gone
 		began := time.Now()
-		put(t, r, "")
+		_, err := put(t, r, "")
+		mustBeTemporary(t, err)
+		if _, err := put(t, r, ""); err != nil {
+			t.Errorf("got error %v, want a receipt", err)
+		}
 		if got := time.Since(began); got != 0 {
-			t.Errorf("got the error after %v, want it at once", got)
+			t.Errorf("got an error and a receipt after %v, want them at once", got)
 		}
 	})
 }
@@ -232,11 +266,12 @@ func TestAbandonedPutIsNotWritten(t *testing.T) {
 		t.Cleanup(func() { r.Close() })
 		kept, left := newPut(""), newPut("")
 		left.Cell[0] = 99
+		var wanted atomic.Bool
 		f.script("/v1/put", func(ws *websocket.Conn) {
 			for b := f.read(ws); b != nil; b = f.read(ws) {
 				f.write(ws, answers(b, 0))
 				for ; len(b) > 0; b = b[wire.PutSize:] {
-					if b[40] == 99 {
+					if b[40] == 99 && !wanted.Load() {
 						t.Error("got a put that was given up, want it dropped")
 					}
 				}
@@ -249,6 +284,7 @@ func TestAbandonedPutIsNotWritten(t *testing.T) {
 				t.Errorf("got error %v, want the context's", err)
 			}
 		})
+		all.Go(func() { r.Put(ctx, kept) }) // gives up, and the other caller does not
 		all.Go(func() {
 			if _, err := r.Put(t.Context(), kept); err != nil {
 				t.Errorf("got error %v, want a receipt", err)
@@ -259,6 +295,12 @@ func TestAbandonedPutIsNotWritten(t *testing.T) {
 		synctest.Wait()
 		close(hold)
 		all.Wait()
+		wanted.Store(true) // and can be tried again
+		again, cancel := context.WithTimeout(t.Context(), time.Hour)
+		defer cancel()
+		if _, err := r.Put(again, left); err != nil {
+			t.Errorf("got error %v, want a receipt", err)
+		}
 	})
 }
 

@@ -1,6 +1,7 @@
 package relay_test
 
 import (
+	"bytes"
 	"context"
 	"encoding/binary"
 	"errors"
@@ -19,6 +20,7 @@ import (
 // socks is a SOCKS5 proxy for tests, on a port of this machine.
 type socks struct {
 	net.Listener
+	t      *testing.T
 	method byte                                        // that it chooses
 	status byte                                        // of the credentials
 	reply  byte                                        // to the request
@@ -44,7 +46,7 @@ func newSocks(t *testing.T, f *fake, change func(s *socks)) *socks {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &socks{Listener: ln, method: 2, reach: func(ctx context.Context) (net.Conn, error) { return f.dial(ctx, "", "", "") }}
+	s := &socks{Listener: ln, t: t, method: 2, reach: func(ctx context.Context) (net.Conn, error) { return f.dial(ctx, "", "", "") }}
 	if change != nil {
 		change(s)
 	}
@@ -79,7 +81,9 @@ func (s *socks) serve(ctx context.Context, c net.Conn) {
 		}
 		return b
 	}
-	read(int(read(2)[1])) // version and methods
+	if hello := read(int(read(2)[1])); !bytes.Equal(hello, []byte{2}) {
+		s.t.Errorf("got methods % x offered, want credentials and nothing else", hello)
+	}
 	c.Write([]byte{5, s.method})
 	user := read(int(read(2)[1]))
 	password := read(int(read(1)[0]))

@@ -311,7 +311,11 @@ func TestTextMessageEndsAWatch(t *testing.T) {
 			ws.Write(f.stop, websocket.MessageText, greet(f.second(time.Now())))
 			f.drain(ws)
 		})
+		began := time.Now()
 		mustBeTemporary(t, <-start(t, f.join(), transport.Watch{Set: owns(1)}).ended)
+		if got := time.Since(began); got != 0 {
+			t.Errorf("got the end after %v, want it at once", got)
+		}
 	})
 }
 
