@@ -114,13 +114,13 @@ func (k *keyring) now(l uint16) uint64 {
 // Seal makes the cells of one try of one row. It implements outbox.Sealer.
 func (k *keyring) Seal(ctx context.Context, id int64) ([]outbox.Sealed, error) {
 	var row *convo.Row
-	var route *contact.RouteRecord
+	var routes []*contact.RouteRecord
 	err := k.c.vault.View(ctx, func(tx *vault.Tx) (err error) {
 		s := vault.Store{Tx: tx}
 		if row, err = s.Row(id); err != nil {
 			return err
 		}
-		route, err = routeFor(s, row.Contact, row.Route)
+		routes, err = k.routesFor(s, row)
 		return err
 	})
 	switch {
@@ -137,11 +137,43 @@ func (k *keyring) Seal(ctx context.Context, id int64) ([]outbox.Sealed, error) {
 			return nil, err
 		}
 	}
-	cells, err := k.cells(route, bodies)
-	if err == nil {
-		k.c.opt.at(BoundaryOfferSealed)
+	var all []outbox.Sealed
+	for _, route := range routes {
+		cells, err := k.cells(route, bodies)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, cells...)
 	}
-	return cells, err
+	k.c.opt.at(BoundaryOfferSealed)
+	return all, nil
+}
+
+// helloRoutes bounds the routes that one hello goes by.
+const helloRoutes = 4
+
+// routesFor returns the one route that a row goes by. A hello that starts a
+// session again also goes by the routes before: the device that it is for may
+// have been put back to a time when it had no other.
+//
+// spec: hello.md#starting-again
+func (k *keyring) routesFor(s vault.Store, row *convo.Row) ([]*contact.RouteRecord, error) {
+	newest, err := routeFor(s, row.Contact, row.Route)
+	if err != nil || !row.Hello || row.Route != 0 {
+		return []*contact.RouteRecord{newest}, err
+	}
+	all, err := s.RoutesOf(row.Contact)
+	if err != nil {
+		return nil, err
+	}
+	out := []*contact.RouteRecord{newest}
+	for i := len(all) - 1; i >= 0 && len(out) < helloRoutes; i-- {
+		r := all[i]
+		if now := k.now(r.Period); !r.Mine && r.Invite == 0 && r.ID != newest.ID && now >= r.Birth && !r.Retired(now) {
+			out = append(out, r)
+		}
+	}
+	return out, nil
 }
 
 // routeFor returns the route a row goes by: the one it names, or the contact's

@@ -128,7 +128,7 @@ type RouteRecord struct {
 	Born    int64  `cbor:"6,keyasint"`  // unix seconds of the offer by the owner's clock
 	Realm   Realm  `cbor:"7,keyasint"`  // where it lies
 	Acked   bool   `cbor:"8,keyasint"`  // the other end has it
-	Retire  uint64 `cbor:"9,keyasint"`  // first period in which it is not served any more; 0: open end
+	Retire  uint64 `cbor:"9,keyasint"`  // replaced, and not served from this period on; 0: in use
 	Birth   uint64 `cbor:"10,keyasint"` // first period of the route
 }
 

@@ -107,5 +107,17 @@ func (r *RouteRecord) Older(o *RouteRecord) bool {
 	return bytes.Compare(p[:], q[:]) < 0
 }
 
+// ServedDays is how long a route that was replaced is still served and known: a
+// device whose disk is put back to a copy of last week still finds the other end
+// at the one it knows, and is found at its own.
+const ServedDays = 8
+
+// Replace notes that a newer route took the place of this one.
+//
+// spec: hello.md#route-offer
+func (r *RouteRecord) Replace(now time.Time) {
+	r.Retire = addr.PeriodAt(now.Unix(), r.Period) + 2 + ServedDays*addr.DaySeconds/uint64(r.Period)
+}
+
 // Retired reports whether the route is over at period t.
 func (r *RouteRecord) Retired(t uint64) bool { return r.Retire != 0 && t >= r.Retire }

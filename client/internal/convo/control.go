@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/tacet-chat/tacet/client/internal/contact"
-	"github.com/tacet-chat/tacet/internal/addr"
 	"github.com/tacet-chat/tacet/internal/content"
 	"github.com/tacet-chat/tacet/internal/manifest"
 	"github.com/tacet-chat/tacet/internal/pqxdh"
@@ -222,9 +221,9 @@ func (e *Engine) signedBy(r *contact.Record, p *pqxdh.Prekeys) bool {
 	return p.Verify(m.Devices[r.Device].Sign) == nil
 }
 
-// newRoute takes a route to the contact's device. The old ones are served by
-// their owner for two more periods, so what was sealed for them still arrives;
-// new seals use the newest.
+// newRoute takes a route to the contact's device. New seals use the newest; the
+// old ones are kept for as long as their owner serves them, for a hello that
+// starts again.
 func (e *Engine) newRoute(tx Tx, now time.Time, r *contact.Record, fresh *contact.RouteRecord) error {
 	old, err := tx.RoutesOf(r.ID)
 	if err != nil {
@@ -234,9 +233,9 @@ func (e *Engine) newRoute(tx Tx, now time.Time, r *contact.Record, fresh *contac
 		switch {
 		case route.Mine || route.Retire != 0:
 		case fresh.Older(route): // an older offer came late
-			fresh.Retire = addr.PeriodAt(now.Unix(), fresh.Period) + 2
+			fresh.Replace(now)
 		default:
-			route.Retire = addr.PeriodAt(now.Unix(), route.Period) + 2
+			route.Replace(now)
 			if err := tx.PutRoute(route); err != nil {
 				return err
 			}
@@ -248,8 +247,7 @@ func (e *Engine) newRoute(tx Tx, now time.Time, r *contact.Record, fresh *contac
 	return tx.PutRoute(fresh)
 }
 
-// routeAcked retires our older routes once the other end has the new one: they
-// are served for two more periods.
+// routeAcked replaces our older routes once the other end has the new one.
 func (e *Engine) routeAcked(tx Tx, now time.Time, row *Row) error {
 	if row.NewWay == 0 {
 		return nil
@@ -270,9 +268,9 @@ func (e *Engine) routeAcked(tx Tx, now time.Time, row *Row) error {
 		switch {
 		case !r.Mine || r.ID == fresh.ID || r.Retire != 0:
 		case r.Acked && fresh.Older(r): // they have had a newer one for a while
-			fresh.Retire = addr.PeriodAt(now.Unix(), fresh.Period) + 2
+			fresh.Replace(now)
 		case r.Older(fresh):
-			r.Retire = addr.PeriodAt(now.Unix(), r.Period) + 2
+			r.Replace(now)
 			if err := tx.PutRoute(r); err != nil {
 				return fmt.Errorf("retiring route: %w", err)
 			}
