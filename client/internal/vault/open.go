@@ -3,8 +3,10 @@ package vault
 import (
 	"context"
 	"crypto/rand"
+	"encoding/binary"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -110,11 +112,24 @@ func (v *Vault) attach(folder string, base vfs.VFS) error {
 	}
 	v.saved, v.now = s, s
 	v.generation.Store(s.generation)
-	// A transaction that a crash cut off may have left sealed rows in the log's
-	// tail under generations that the state does not know of. They are not used
-	// again, so no such row can ever stand in for a later one.
-	v.last = s.generation + maxBatch
-	return nil
+	v.last, err = jump(s.generation, rand.Reader)
+	return err
+}
+
+// jumpSize is how many random bytes an opening adds to the generation: room
+// for eight million openings in 63 bits.
+const jumpSize = 5
+
+// jump returns where an opening begins to count. What a crash cut off may have
+// left sealed rows in the tail of the log, under generations that no state
+// knows of; put back later, they must not stand in for others. Neither this
+// opening nor any other that began at the same state uses them again.
+func jump(generation uint64, rand io.Reader) (uint64, error) {
+	var b [8]byte
+	if _, err := io.ReadFull(rand, b[8-jumpSize:]); err != nil {
+		return 0, fmt.Errorf("reading randomness: %w", err)
+	}
+	return generation + binary.BigEndian.Uint64(b[:]), nil
 }
 
 // checkFiles looks at the database and its log before SQLite does: SQLite

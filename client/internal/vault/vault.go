@@ -97,8 +97,8 @@ type Vault struct {
 func (v *Vault) Dir() string { return v.dir }
 
 // Generation returns the generation of the last committed Update. It only
-// grows, by one per Update within one opening and by a jump from one opening to
-// the next. A copy kept elsewhere that is greater than this means that the
+// grows: by one per Update, and by a random jump before the first Update of an
+// opening. A copy kept elsewhere that is greater than this means that the
 // whole folder was put back from an old copy.
 func (v *Vault) Generation() uint64 { return v.generation.Load() }
 
