@@ -1,6 +1,7 @@
 package convo_test
 
 import (
+	"errors"
 	mrand "math/rand/v2"
 	"strings"
 	"testing"
@@ -84,6 +85,43 @@ func public(t *testing.T, r *contact.RouteRecord) addr.Public {
 	return c.Public()
 }
 
+// renew makes p offer a new route, as if the one before had never been.
+func renew(p *person, id int64) {
+	p.do(func(tx vault.Store) (*convo.Change, error) {
+		routes, err := tx.RoutesOf(id)
+		if err != nil {
+			return nil, err
+		}
+		rows, err := tx.RowsOf(id)
+		if err != nil {
+			return nil, err
+		}
+		shift := func(by int64) (err error) {
+			for _, r := range routes {
+				r.Born += by
+				err = errors.Join(err, tx.PutRoute(r))
+			}
+			return err
+		}
+		ways := map[int64]int64{}
+		if err := shift(-1e7); err != nil {
+			return nil, err
+		}
+		for _, r := range rows {
+			ways[r.ID], r.NewWay = r.NewWay, 0
+			if err := tx.PutRow(r); err != nil {
+				return nil, err
+			}
+		}
+		ch, err := p.e.Maintain(tx, p.now)
+		for _, r := range rows {
+			r.NewWay = ways[r.ID]
+			err = errors.Join(err, tx.PutRow(r))
+		}
+		return ch, errors.Join(err, shift(1e7))
+	})
+}
+
 // TestOffersInAnyOrderEndWithOneRoute makes several offers within one second or
 // a few, which arrive in any order, with acks that arrive in any order: the
 // route that one end writes to must be one that the other keeps serving.
@@ -94,22 +132,7 @@ func TestOffersInAnyOrderEndWithOneRoute(t *testing.T) {
 		ofA, ofB := met(t, a, b)
 		a.now, b.now = a.now.Add(8*24*time.Hour), b.now.Add(8*24*time.Hour)
 		for range 3 {
-			a.do(func(tx vault.Store) (*convo.Change, error) {
-				// As if the renewal before had never been.
-				routes, err := tx.RoutesOf(ofA)
-				for _, r := range routes {
-					if r.Mine && err == nil {
-						born := r.Born
-						r.Born -= 30 * 24 * 3600
-						err = tx.PutRoute(r)
-						defer func() { r.Born = born; tx.PutRoute(r) }()
-					}
-				}
-				if err != nil {
-					return nil, err
-				}
-				return a.e.Maintain(tx, a.now)
-			})
+			renew(a, ofA)
 			if rnd.IntN(2) == 0 {
 				a.now = a.now.Add(time.Second)
 			}
@@ -132,4 +155,27 @@ func TestOffersInAnyOrderEndWithOneRoute(t *testing.T) {
 			t.Errorf("seed %d: b writes to a route that a gives up", seed)
 		}
 	}
+}
+
+func TestWhoIsAwayIsOfferedOneRoute(t *testing.T) {
+	a, b := newPerson(t, "ada"), newPerson(t, "bob")
+	ofA, ofB := met(t, a, b)
+	count := func() (n int) {
+		a.view(func(tx vault.Store) error {
+			all, err := tx.RoutesOf(ofA)
+			n = len(all)
+			return err
+		})
+		return n
+	}
+	before := count()
+	for range 30 {
+		a.now = a.now.Add(8 * 24 * time.Hour)
+		a.do(func(tx vault.Store) (*convo.Change, error) { return a.e.Maintain(tx, a.now) })
+	}
+	if got := count(); got > before+1 {
+		t.Errorf("got %d routes after months without an answer, want at most %d", got, before+1)
+	}
+	b.now = a.now
+	settle(a, b, ofA, ofB)
 }

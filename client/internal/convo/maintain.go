@@ -51,14 +51,32 @@ func (e *Engine) maintainContact(tx Tx, now time.Time, r *contact.Record, ch *Ch
 		return nil
 	}
 	if now.Unix()-newest >= RenewDays*daySeconds {
-		if err := e.offer(tx, now, r, false, ch); err != nil {
+		waits, err := offered(tx, r.ID)
+		if err != nil {
 			return err
+		}
+		// One that is away for a year must not leave us with fifty routes.
+		if !waits {
+			if err := e.offer(tx, now, r, false, ch); err != nil {
+				return err
+			}
 		}
 	}
 	if err := e.resealOld(tx, now, r.ID, ch); err != nil {
 		return err
 	}
 	return dropSessions(tx, r.ID)
+}
+
+// offered reports whether an offer of a route of ours still waits for its ack.
+func offered(tx Tx, id int64) (bool, error) {
+	rows, err := tx.RowsOf(id)
+	for _, row := range rows {
+		if row.NewWay != 0 {
+			return true, nil
+		}
+	}
+	return false, err
 }
 
 // resealOld seals again what nobody acked for ResealDays: by then its keys may
