@@ -307,7 +307,7 @@ func TestAbandonedPutIsNotWritten(t *testing.T) {
 func TestIdlePutConnectionIsClosed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFake(t, "localhost")
-		var ended time.Time
+		ended := make(chan time.Time, 1)
 		f.script("/v1/put", func(ws *websocket.Conn) {
 			f.write(ws, answers(f.read(ws), 0))
 			done := make(chan struct{})
@@ -318,14 +318,14 @@ func TestIdlePutConnectionIsClosed(t *testing.T) {
 				}
 			}()
 			f.drain(ws)
-			ended = time.Now()
+			ended <- time.Now()
 			<-done
 		})
 		r := f.join()
 		put(t, r, "")
 		answered := time.Now()
 		time.Sleep(time.Hour)
-		if got := ended.Sub(answered); got != 4*time.Minute {
+		if got := (<-ended).Sub(answered); got != 4*time.Minute {
 			t.Errorf("got an idle connection closed after %v, want it after 4 min", got)
 		}
 		f.replace("/v1/put", nil)
