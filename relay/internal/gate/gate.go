@@ -54,7 +54,7 @@ type Limits struct {
 	Watches     int // watch connections that one network may begin in a window
 	Puts        int // put contexts that one network may begin in a window
 	Blobs       int // blobs that one network may store in a window
-	Held        int // watch connections open at one moment, from everywhere; and as many put contexts
+	Held        int // connections that have requests, at one moment, from everywhere; and as many watch connections, and put contexts
 }
 
 type sketch [rows][width]uint16
@@ -76,7 +76,7 @@ type Gate struct {
 func New(l Limits, random io.Reader) (*Gate, error) {
 	g := &Gate{
 		per:    [kinds]int{l.Connections, l.Watches, l.Puts, l.Blobs},
-		most:   [kinds]int64{Watch: int64(l.Held), Put: int64(l.Held)},
+		most:   [kinds]int64{Connection: int64(l.Held), Watch: int64(l.Held), Put: int64(l.Held)},
 		random: random,
 	}
 	if l.Held < 1 {

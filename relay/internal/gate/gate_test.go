@@ -72,14 +72,16 @@ func TestLoopbackStandsForManyAndIsOnlyHeld(t *testing.T) {
 			t.Errorf("%s: got %d allowed, want 5", addr, got)
 		}
 	}
-	for i, want := range []bool{true, true, false} {
-		if got := g.Allow(netip.Addr{}, Watch); got != want {
-			t.Errorf("held watch %d: got %t, want %t", i+1, got, want)
+	for _, what := range []What{Connection, Watch, Put} {
+		for i, want := range []bool{true, true, false} {
+			if got := g.Allow(netip.Addr{}, what); got != want {
+				t.Errorf("kind %d held %d: got %t, want %t", what, i+1, got, want)
+			}
 		}
-	}
-	g.Release(Watch)
-	if !g.Allow(netip.Addr{}, Watch) {
-		t.Error("got no watch after one had ended, want one")
+		g.Release(what)
+		if !g.Allow(netip.Addr{}, what) {
+			t.Errorf("kind %d: got none after one had ended, want one", what)
+		}
 	}
 }
 
