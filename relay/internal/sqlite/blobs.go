@@ -9,6 +9,9 @@ import (
 	"github.com/tacet-chat/tacet/relay/internal/blob"
 )
 
+// sweepBatch is how many rows one step of a sweep deletes.
+const sweepBatch = 32
+
 // statements are the whole of what is asked of the database while it serves.
 type statements struct {
 	find, addRecord, addContent, read *sqlite3.Stmt

@@ -13,14 +13,10 @@
 package sqlite
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
-	"syscall"
-	"time"
 
 	sqlite3 "github.com/ncruces/go-sqlite3"
 
@@ -40,12 +36,9 @@ const (
 	applicationID = 0x7ace7b10
 	version       = 1
 
-	checkpointEvery = time.Minute
-	maxBatch        = 16 // calls in one transaction: at most 4 MiB of content
-	sweepBatch      = 32 // rows that one step of a sweep deletes
-	pageSize        = 4096
-	cacheKiB        = 512
-	logPages        = 4096 // a log this long is used again from its start: 16 MiB
+	pageSize = 4096
+	cacheKiB = 512
+	logPages = 4096 // a log this long is used again from its start: 16 MiB
 )
 
 // Every column, and who may read it: who holds the disk. No sender, no reader,
@@ -90,13 +83,6 @@ type Store struct {
 	db    *sqlite3.Conn
 	stmts statements
 	mark  mark
-}
-
-// call is one request to the goroutine that owns the connection.
-type call struct {
-	write bool
-	do    func() error // an error means that the database failed
-	done  chan error   // room for one
 }
 
 // Open opens or makes a store.
@@ -261,191 +247,4 @@ func (s *Store) Receipts() key.Sign { return s.sign }
 // gave it a new receipt key.
 func (s *Store) Renewed() bool { return s.renewed }
 
-// Run answers calls until ctx ends.
-func (s *Store) Run(ctx context.Context) error {
-	defer close(s.ended)
-	tick := time.NewTicker(checkpointEvery)
-	defer tick.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return nil
-		case c := <-s.calls:
-			s.serve(s.gather(c))
-		case <-tick.C:
-			// What failed here fails again, and louder, at the next write.
-			_ = s.checkpoint()
-		}
-	}
-}
-
-// Close empties the log and closes the file. Run must have returned, or never
-// have been called.
-func (s *Store) Close() error {
-	err := s.checkpoint()
-	s.stmts.close()
-	s.sign.Wipe()
-	if cerr := s.db.Close(); err == nil {
-		err = cerr
-	}
-	return s.explain(err)
-}
-
-// gather adds to c the calls that wait just now.
-func (s *Store) gather(c *call) []*call {
-	batch := []*call{c}
-	for len(batch) < maxBatch {
-		select {
-		case c := <-s.calls:
-			batch = append(batch, c)
-		default:
-			return batch
-		}
-	}
-	return batch
-}
-
-// serve answers a batch: reads first, before anything is changed that might
-// not last, then all writes in one transaction. If that fails each write is
-// tried alone, so that one which does not fit takes no other down.
-func (s *Store) serve(batch []*call) {
-	var writes []*call
-	for _, c := range batch {
-		if c.write {
-			writes = append(writes, c)
-		} else {
-			c.done <- c.do()
-		}
-	}
-	err := s.commit(writes)
-	for _, c := range writes {
-		if err != nil && len(writes) > 1 {
-			c.done <- s.commit([]*call{c})
-		} else {
-			c.done <- err
-		}
-	}
-}
-
-// commit runs calls in one transaction and returns once it is on disk.
-func (s *Store) commit(calls []*call) error {
-	if len(calls) == 0 {
-		return nil
-	}
-	return s.inTransaction(func() error {
-		before := s.db.TotalChanges()
-		for _, c := range calls {
-			if err := c.do(); err != nil {
-				return err
-			}
-		}
-		if s.db.TotalChanges() == before {
-			return nil
-		}
-		return s.stamp()
-	})
-}
-
-func (s *Store) inTransaction(do func() error) error {
-	s.mark.written = nil
-	if err := s.db.Exec("BEGIN IMMEDIATE"); err != nil {
-		return err
-	}
-	err := do()
-	if err == nil {
-		err = s.db.Exec("COMMIT")
-	}
-	if err != nil {
-		if !s.db.GetAutocommit() { // some errors have rolled back already
-			err = errors.Join(err, s.db.Exec("ROLLBACK"))
-		}
-		return err
-	}
-	return s.file()
-}
-
-// checkpoint moves the log into the file and cuts the log to nothing.
-func (s *Store) checkpoint() error {
-	busy, err := s.number("PRAGMA wal_checkpoint(TRUNCATE)")
-	if err != nil {
-		return err
-	}
-	if busy != 0 {
-		return errors.New("checkpoint found the store busy")
-	}
-	s.mark.fresh = false
-	return nil
-}
-
-// ask hands a call to Run and waits for its answer.
-func (s *Store) ask(ctx context.Context, write bool, do func() error) error {
-	c := &call{write: write, do: do, done: make(chan error, 1)}
-	select {
-	case s.calls <- c:
-	case <-s.ended:
-		return blob.ErrStopped
-	case <-ctx.Done():
-		return ctx.Err()
-	}
-	return s.explain(<-c.done) // Run answers every call that it took
-}
-
-// explain joins SQLite's reasons with the errors that callers branch on.
-func (s *Store) explain(err error) error {
-	switch {
-	case err == nil, errors.Is(err, ErrDamaged), errors.Is(err, ErrForeign):
-		return err
-	case errors.Is(err, sqlite3.FULL):
-		return fmt.Errorf("%w: %w", blob.ErrFull, err)
-	case errors.Is(err, sqlite3.CORRUPT):
-		return fmt.Errorf("%w: %w", ErrDamaged, err)
-	case errors.Is(err, sqlite3.NOTADB):
-		return fmt.Errorf("%w: %w", ErrForeign, err)
-	case errors.Is(err, sqlite3.IOERR):
-		// The reason is lost on the way out of the database: find it anew.
-		if cause := probe(filepath.Dir(s.opt.Path)); errors.Is(cause, syscall.ENOSPC) || errors.Is(cause, syscall.EDQUOT) {
-			return fmt.Errorf("%w: %w", blob.ErrFull, cause)
-		} else if cause != nil {
-			return fmt.Errorf("%w: %w", err, cause)
-		}
-	}
-	return err
-}
-
-// probe writes as much as the largest transaction, and takes it back.
-func probe(dir string) error {
-	f, err := os.CreateTemp(dir, ".probe-*")
-	if err != nil {
-		return err
-	}
-	chunk := make([]byte, 256<<10)
-	for range maxBatch {
-		if _, err = f.Write(chunk); err != nil {
-			break
-		}
-	}
-	return errors.Join(err, f.Close(), os.Remove(f.Name()))
-}
-
 var _ blob.Store = (*Store)(nil)
-
-// Check reads a whole store that no relay has open and fails with ErrDamaged if
-// anything in it does not fit together.
-func Check(path string) error {
-	db, err := sqlite3.OpenFlags(path, sqlite3.OPEN_READWRITE)
-	s := &Store{opt: Options{Path: path}, db: db}
-	if err != nil {
-		return s.explain(err)
-	}
-	verdict, err := s.text("PRAGMA locking_mode=EXCLUSIVE")
-	if err == nil {
-		verdict, err = s.text("PRAGMA integrity_check(1)")
-	}
-	if err = errors.Join(err, db.Close()); err != nil {
-		return s.explain(err)
-	}
-	if verdict != "ok" {
-		return ErrDamaged
-	}
-	return nil
-}
