@@ -55,8 +55,8 @@ type Config struct {
 	// that comes back catches up. 64 hold a minute of 850 cells a second.
 	WindowMiB int `toml:"window_mib"`
 
-	// Room for blobs in MiB, 1 to 1048576: on disk, or in memory if there is no
-	// data directory.
+	// Room for blobs on disk in MiB, 1 to 1048576. Without a data directory it is
+	// memory, and never more than 64.
 	BlobMiB int `toml:"blob_mib"`
 
 	// Connections of one sort (requests, putting, watching) that are open at one
@@ -74,7 +74,8 @@ type Config struct {
 	// begin in ten minutes.
 	LimitPuts int `toml:"limit_puts"`
 
-	// Blobs that one network may store in ten minutes.
+	// Blobs that one network may store in ten minutes, 256 KiB each at the most.
+	// What is stored stays for up to 90 days, whoever stored it.
 	LimitBlobs int `toml:"limit_blobs"`
 
 	// Web pages that may use this relay, as origins ("https://chat.example").
@@ -103,8 +104,8 @@ const (
 func Default() Config {
 	return Config{
 		Listen: "127.0.0.1:7117", TLS: "auto", Data: defaultData(), Roles: []string{RoleLive, RoleBlob},
-		Period: 1800, Ping: 60, WindowMiB: 64, BlobMiB: 256, MaxConnections: 4096,
-		LimitConnections: 6000, LimitWatches: 3000, LimitPuts: 6000, LimitBlobs: 200,
+		Period: 1800, Ping: 60, WindowMiB: 64, BlobMiB: 1024, MaxConnections: 4096,
+		LimitConnections: 6000, LimitWatches: 3000, LimitPuts: 6000, LimitBlobs: 60,
 	}
 }
 

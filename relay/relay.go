@@ -38,7 +38,10 @@ import (
 // labelTime derives the key that signs the second from the realm key.
 const labelTime = "tacet/v1/relay/time"
 
-const sweepEvery = 5 * time.Minute
+const (
+	sweepEvery = 5 * time.Minute
+	maxMemory  = 64 << 20 // bytes of blobs where there is no disk
+)
 
 // Relay is one relay.
 type Relay struct {
@@ -134,7 +137,7 @@ func (r *Relay) openBlobs() error {
 	var store blob.Store
 	room := int64(r.cfg.BlobMiB) << 20
 	if r.cfg.Data == "" {
-		m, err := memory.NewBlobs(room, rand.Reader)
+		m, err := memory.NewBlobs(min(room, maxMemory), rand.Reader)
 		if err != nil {
 			return err
 		}
@@ -302,35 +305,4 @@ func (r *Relay) Close() error {
 		return fmt.Errorf("closing: %w", err)
 	}
 	return nil
-}
-
-// group runs goroutines that end together: when one fails or the context ends.
-type group struct {
-	ctx    context.Context
-	cancel context.CancelFunc
-	wg     sync.WaitGroup
-	mu     sync.Mutex // guards errs
-	errs   []error
-}
-
-func newGroup(parent context.Context) *group {
-	g := &group{}
-	g.ctx, g.cancel = context.WithCancel(parent)
-	return g
-}
-
-func (g *group) run(f func(context.Context) error) {
-	g.wg.Go(func() {
-		defer g.cancel()
-		if err := f(g.ctx); err != nil {
-			g.mu.Lock()
-			defer g.mu.Unlock()
-			g.errs = append(g.errs, err)
-		}
-	})
-}
-
-func (g *group) wait() error {
-	g.wg.Wait()
-	return errors.Join(g.errs...)
 }

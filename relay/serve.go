@@ -9,7 +9,6 @@ import (
 	"net"
 	"net/http"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/tacet-chat/tacet/relay/internal/gate"
@@ -76,7 +75,7 @@ func (r *Relay) guard(next http.Handler) http.Handler {
 // browser's question first. A page always names its origin, a program never.
 func (r *Relay) welcome(w http.ResponseWriter, req *http.Request) bool {
 	origin := req.Header["Origin"]
-	if len(origin) != 1 || !slices.ContainsFunc(r.cfg.Origins, func(o string) bool { return strings.EqualFold(o, origin[0]) }) {
+	if len(origin) != 1 || !slices.Contains(r.cfg.Origins, origin[0]) {
 		http.Error(w, "this origin may not use this relay", http.StatusForbidden)
 		return false
 	}
