@@ -264,69 +264,73 @@ func oneKey(t *testing.T, open Open) {
 	}
 }
 
-// likeAMap plays random calls against the store and against a map.
+// model is a map that answers like a store.
+type model struct {
+	all map[wire.BlobID]*blob.Entry
+	day blob.Day
+}
+
+func (m *model) gone(e *blob.Entry) bool { return e.Content == nil || m.day >= e.Until }
+
+// state is what has the id of e, and what a store must say of it.
+func (m *model) state(id wire.BlobID) (e *blob.Entry, hash [32]byte, err error) {
+	if e = m.all[id]; e == nil {
+		return nil, hash, blob.ErrNotFound
+	}
+	if m.gone(e) {
+		return e, e.Hash, blob.ErrGone
+	}
+	return e, e.Hash, nil
+}
+
+func (m *model) sweep() (left int) {
+	for id, e := range m.all {
+		if !m.gone(e) {
+			left++
+		}
+		if m.day >= e.Forget {
+			delete(m.all, id)
+		}
+	}
+	return left
+}
+
+// likeAMap plays random calls against the store and against the model.
 func likeAMap(t *testing.T, open Open) {
 	s := open(t, 64<<20)
 	r := rand.New(rand.NewPCG(1, 2))
-	day := today
-	model := map[wire.BlobID]*blob.Entry{}
-	gone := func(e *blob.Entry) bool { return e.Content == nil || day >= e.Until }
+	m := &model{map[wire.BlobID]*blob.Entry{}, today}
 	for step := range 2000 {
 		e := file(byte(r.IntN(12)))
 		if r.IntN(2) == 0 {
 			e = other(e)
 		}
-		e.Until, e.Forget = day+blob.Day(1+r.IntN(5)), day+blob.Day(6+r.IntN(9))
-		have := model[e.ID]
+		e.Until, e.Forget = m.day+blob.Day(1+r.IntN(5)), m.day+blob.Day(6+r.IntN(9))
+		have, hash, err := m.state(e.ID)
 		var got, want string
 		switch r.IntN(5) {
 		case 0, 1:
-			hash, err := s.Create(t.Context(), e, day)
-			got = fmt.Sprintf("%x %v", hash, err)
-			switch {
-			case have == nil:
-				model[e.ID] = e
-				want = fmt.Sprintf("%x %v", e.Hash, nil)
-			case gone(have):
-				want = fmt.Sprintf("%x %v", have.Hash, blob.ErrGone)
-			default:
-				want = fmt.Sprintf("%x %v", have.Hash, nil)
+			gotHash, gotErr := s.Create(t.Context(), e, m.day)
+			if have == nil {
+				m.all[e.ID], hash, err = e, e.Hash, nil
 			}
+			got, want = fmt.Sprintf("%x %v", gotHash, gotErr), fmt.Sprintf("%x %v", hash, err)
 		case 2:
-			content, hash, err := s.Get(t.Context(), e.ID, day)
-			got = fmt.Sprintf("%x %x %v", sha256.Sum256(content), hash, err)
-			switch {
-			case have == nil:
-				want = fmt.Sprintf("%x %x %v", sha256.Sum256(nil), [32]byte{}, blob.ErrNotFound)
-			case gone(have):
-				want = fmt.Sprintf("%x %x %v", sha256.Sum256(nil), have.Hash, blob.ErrGone)
-			default:
-				want = fmt.Sprintf("%x %x %v", have.Hash, have.Hash, nil)
+			content, gotHash, gotErr := s.Get(t.Context(), e.ID, m.day)
+			var wantContent []byte
+			if err == nil {
+				wantContent = have.Content
 			}
+			got, want = fmt.Sprintf("%x %x %v", sha256.Sum256(content), gotHash, gotErr), fmt.Sprintf("%x %x %v", sha256.Sum256(wantContent), hash, err)
 		case 3:
-			got = fmt.Sprint(s.Delete(t.Context(), e.ID, e.Capability, day))
-			switch {
-			case have == nil:
-				want = fmt.Sprint(blob.ErrNotFound)
-			case gone(have):
-				want = fmt.Sprint(blob.ErrGone)
-			default:
-				have.Content, want = nil, fmt.Sprint(nil)
+			got, want = fmt.Sprint(s.Delete(t.Context(), e.ID, e.Capability, m.day)), fmt.Sprint(err)
+			if err == nil {
+				have.Content = nil
 			}
 		case 4:
-			day += blob.Day(r.IntN(2))
-			left, err := s.Sweep(t.Context(), day)
-			got = fmt.Sprint(left, err)
-			n := 0
-			for id, e := range model {
-				if !gone(e) {
-					n++
-				}
-				if day >= e.Forget {
-					delete(model, id)
-				}
-			}
-			want = fmt.Sprint(n, nil)
+			m.day += blob.Day(r.IntN(2))
+			left, gotErr := s.Sweep(t.Context(), m.day)
+			got, want = fmt.Sprint(left, gotErr), fmt.Sprint(m.sweep(), nil)
 		}
 		if got != want {
 			t.Fatalf("step %d: got %s, want %s", step, got, want)
