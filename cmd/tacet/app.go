@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -32,12 +33,13 @@ type app struct {
 	proxy    string
 	json     bool
 
-	secret    []byte                              // the passphrase, once it is known
-	askSecret func(prompt string) ([]byte, error) // how it is asked for; nil: on the terminal
+	secret    []byte                                                   // the passphrase, once it is known
+	askSecret func(ctx context.Context, prompt string) ([]byte, error) // how it is asked for
 }
 
 func newApp() *app {
 	a := &app{in: os.Stdin, lines: bufio.NewReader(os.Stdin), out: os.Stdout, err: os.Stderr, style: style(os.Stdout), talk: style(os.Stderr)}
+	a.askSecret = readSecret
 	a.progress = &text.Progress{Style: a.talk}
 	if term.IsTerminal(int(os.Stderr.Fd())) && os.Getenv("TERM") != "dumb" {
 		a.progress.W = os.Stderr

@@ -114,6 +114,31 @@ func (o *own) follow(ctx context.Context, after int64, s client.Service, f func(
 	return err
 }
 
+// begin begins to follow from now on: it knows that there is nothing newer than
+// it says in last.
+func (p *profile) begin(ctx context.Context) (*told, error) {
+	newest, err := p.Read(ctx, client.Query{Limit: 1})
+	if err != nil || len(newest) == 0 {
+		return newTold(0), err
+	}
+	return newTold(newest[0].Seq), nil
+}
+
+// seed takes for told what was there at the beginning and was not shown, as far
+// back as a follower has to begin.
+func (t *told) seed(ctx context.Context, p *profile) error {
+	if t.from() >= t.last {
+		return nil
+	}
+	back, err := p.Read(ctx, client.Query{After: t.from()})
+	for _, e := range back {
+		if _, shown := t.state[e.Seq]; !shown && e.Seq <= t.last {
+			t.known(e)
+		}
+	}
+	return err
+}
+
 // told remembers what a follower was told.
 type told struct {
 	last  int64                  // the newest event

@@ -136,7 +136,15 @@ func (a *app) found(ctx context.Context, f *founding, make func(context.Context,
 	if err := a.keepProxy(dir); err != nil {
 		return err
 	}
-	return make(ctx, o, p)
+	return notReached(make(ctx, o, p))
+}
+
+// notReached says of a relay that is away that no profile was made.
+func notReached(err error) error {
+	if !errors.Is(err, client.ErrNetwork) {
+		return err
+	}
+	return &text.Failure{What: err.Error(), Means: "No profile was made.", Hint: "is the relay running, and is its name right?", Err: err}
 }
 
 // chooseRelay reads --relay, and asks about a key that nobody compared.
@@ -157,7 +165,7 @@ func (a *app) chooseRelay(ctx context.Context, n client.Network, f *founding) (n
 	pin, err = n.Identify(ctx, name)
 	a.progress.Stop()
 	if err != nil {
-		return "", pin, fmt.Errorf("%w: %w", client.ErrNetwork, err)
+		return "", pin, notReached(fmt.Errorf("%w: %w", client.ErrNetwork, err))
 	}
 	if f.trust || loopback(name) {
 		return name, pin, nil

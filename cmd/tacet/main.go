@@ -39,12 +39,12 @@ func run(args []string) int {
 	a := newApp()
 	root := commands(a)
 	root.SetArgs(args)
-	err := root.ExecuteContext(ctx)
+	cmd, err := root.ExecuteContextC(ctx)
 	a.progress.Stop()
 	if err == nil {
 		return 0
 	}
-	return a.fail(err)
+	return a.fail(cmd, err)
 }
 
 // status is an error that ends the program with a status of its own. Without
@@ -68,7 +68,7 @@ func usage(what, hint string) error {
 }
 
 // fail says an error and returns the status of exit for it.
-func (a *app) fail(err error) int {
+func (a *app) fail(cmd *cobra.Command, err error) int {
 	code := exitFailure
 	var s *status
 	switch {
@@ -80,7 +80,7 @@ func (a *app) fail(err error) int {
 		err = s.err
 	case !a.ran: // it did not come as far as doing anything
 		code = exitUsage
-		err = &text.Failure{What: err.Error(), Hint: "`tacet --help` lists commands, `tacet COMMAND --help` says how each is used"}
+		err = &text.Failure{What: err.Error(), Hint: fmt.Sprintf("`%s --help` says how it is used", cmd.CommandPath())}
 	case errors.Is(err, client.ErrNetwork):
 		code = exitNetwork
 	}

@@ -31,12 +31,8 @@ func (a *app) passphrase(ctx context.Context, dir string) ([]byte, error) {
 	if open := filepath.Join(dir, openName); exists(open) {
 		return a.keep(a.secretFile(open))
 	}
-	ask := a.askSecret
-	if ask == nil {
-		ask = func(prompt string) ([]byte, error) { return readSecret(ctx, prompt) }
-	}
 	a.progress.Stop()
-	s, err := ask("Passphrase: ")
+	s, err := a.askSecret(ctx, "Passphrase: ")
 	if errors.Is(err, errNoTerminal) {
 		return nil, &text.Failure{What: "the profile needs its passphrase, and nobody is there to type it", Means: "Nothing was sent or changed.",
 			Hint: "--passphrase-file FILE, or $TACET_PASSPHRASE_FILE", Err: err}

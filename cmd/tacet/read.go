@@ -69,11 +69,14 @@ func (a *app) read(ctx context.Context, p *profile, r *reading) error {
 		only = c.ID
 		r.query.Contact = fmt.Sprintf("#%d", c.ID) // a name may change meanwhile
 	}
+	t, err := p.begin(ctx)
+	if err != nil {
+		return err
+	}
 	events, err := p.Read(ctx, r.query)
 	if err != nil {
 		return err
 	}
-	t := newTold(r.query.After)
 	for _, e := range events {
 		if err := a.show(e, t); err != nil {
 			return err
@@ -87,6 +90,9 @@ func (a *app) read(ctx context.Context, p *profile, r *reading) error {
 	if !r.follow {
 		a.afterReading(len(events), left, only)
 		return nil
+	}
+	if err := t.seed(ctx, p); err != nil {
+		return err
 	}
 	a.say("Following; ctrl-C ends it.")
 	err = p.follow(ctx, t, func(e client.Event, before bool) error {

@@ -46,7 +46,13 @@ func statusText(dir string, st *client.Status, now time.Time) string {
 	if st.Relay != "" {
 		relay = text.Line(st.Relay) + ", " + connection(st)
 	}
-	messages := []string{text.Count(st.Waiting, "message") + " waiting here", fmt.Sprintf("%d unread", st.Unread)}
+	messages := []string{"nothing waits here", "nothing unread"}
+	if st.Waiting > 0 {
+		messages[0] = text.Count(st.Waiting, "message") + " waiting here"
+	}
+	if st.Unread > 0 {
+		messages[1] = fmt.Sprintf("%d unread", st.Unread)
+	}
 	people := []string{text.Count(st.Contacts, "contact")}
 	if st.Requests > 0 {
 		people = append(people, text.Count(st.Requests, "request")+" (`tacet requests`)")
@@ -54,10 +60,14 @@ func statusText(dir string, st *client.Status, now time.Time) string {
 	rows := [][]string{
 		{"profile", name + ", " + text.Line(dir)},
 		{"relay", relay},
-		{"relay key", text.RelayKey(st.RelayKey)},
+	}
+	if st.RelayKey != "" {
+		rows = append(rows, []string{"relay key", text.RelayKey(st.RelayKey)})
+	}
+	rows = append(rows, [][]string{
 		{"messages", strings.Join(messages, ", ")},
 		{"people", strings.Join(people, ", ")},
-	}
+	}...)
 	if len(st.Silent) > 0 {
 		var names []string
 		for _, n := range st.Silent {

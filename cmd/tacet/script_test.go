@@ -1,0 +1,243 @@
+package main
+
+import (
+	"bufio"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/rogpeppe/go-internal/testscript"
+)
+
+var update = flag.Bool("update", false, "write what the scripts compare with")
+
+// programs is where the real programs are, once built.
+var programs string
+
+func TestMain(m *testing.M) {
+	flag.Parse()
+	os.Exit(func() int {
+		dir, err := os.MkdirTemp("", "tacet-programs-*")
+		if err != nil {
+			panic(err)
+		}
+		defer os.RemoveAll(dir)
+		programs = dir
+		build := exec.Command("go", "build", "-o", dir, ".", "../tacet-relay")
+		build.Env = append(os.Environ(), "CGO_ENABLED=0")
+		if out, err := build.CombinedOutput(); err != nil {
+			fmt.Fprintf(os.Stderr, "building: %v\n%s", err, out)
+			return 1
+		}
+		return m.Run()
+	}())
+}
+
+// TestScripts runs people and relays as real programs.
+func TestScripts(t *testing.T) {
+	testscript.Run(t, testscript.Params{
+		Dir: "testdata", UpdateScripts: *update, RequireUniqueNames: true,
+		Setup: func(e *testscript.Env) error {
+			e.Setenv("PATH", programs+string(os.PathListSeparator)+e.Getenv("PATH"))
+			e.Setenv("XDG_DATA_HOME", e.WorkDir)
+			e.Setenv("HOME", e.WorkDir)
+			e.Setenv("TACET_PASSPHRASE_FILE", filepath.Join(e.WorkDir, "secret"))
+			e.Setenv("TZ", "UTC")
+			e.Values[relayKey{}] = new(func())
+			return os.WriteFile(filepath.Join(e.WorkDir, "secret"), []byte("correct horse\n"), 0o600)
+		},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){
+			"relay": relayCmd, "until": untilCmd, "keep": keepCmd, "plain": plainCmd, "shape": shapeCmd, "status": statusCmd,
+			"freeze": func(ts *testscript.TestScript, _ bool, _ []string) { signalAll(ts, syscall.SIGSTOP) },
+			"thaw":   func(ts *testscript.TestScript, _ bool, _ []string) { signalAll(ts, syscall.SIGCONT) },
+		},
+	})
+}
+
+// relayCmd starts a relay that keeps its key in a folder, on the address in
+// $RELAY or a new one: relay start FOLDER, relay stop.
+func relayCmd(ts *testscript.TestScript, neg bool, args []string) {
+	if len(args) == 1 && args[0] == "stop" {
+		(*ts.Value(relayKey{}).(*func()))()
+		return
+	}
+	if len(args) != 2 || args[0] != "start" {
+		ts.Fatalf("usage: relay start FOLDER, relay stop")
+	}
+	listen := ts.Getenv("RELAY")
+	if listen == "" {
+		listen = freePort(ts)
+	}
+	c := exec.Command(filepath.Join(programs, "tacet-relay"), "serve", "--listen", listen, "--data", ts.MkAbs(args[1]))
+	out, err := c.StderrPipe()
+	ts.Check(err)
+	ts.Check(c.Start())
+	done := false
+	stop := func() {
+		if !done {
+			done = true
+			c.Process.Signal(os.Interrupt)
+			c.Wait()
+		}
+	}
+	ts.Defer(func() { stop() })
+	*ts.Value(relayKey{}).(*func()) = stop
+	ready := make(chan bool, 1)
+	go func() {
+		for s := bufio.NewScanner(out); s.Scan(); {
+			if strings.Contains(s.Text(), "ready") {
+				ready <- true
+			}
+		}
+		ready <- false
+	}()
+	if !<-ready {
+		ts.Fatalf("the relay did not start")
+	}
+	ts.Setenv("RELAY", listen)
+}
+
+type relayKey struct{}
+
+// freePort returns an address of this machine that nobody listens on.
+func freePort(ts *testscript.TestScript) string {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	ts.Check(err)
+	defer l.Close()
+	return l.Addr().String()
+}
+
+// untilCmd runs a program until its output matches: until REGEXP COMMAND…
+func untilCmd(ts *testscript.TestScript, neg bool, args []string) {
+	if len(args) < 2 {
+		ts.Fatalf("usage: until REGEXP COMMAND…")
+	}
+	want, err := regexp.Compile("(?m)" + args[0])
+	ts.Check(err)
+	tick := time.NewTicker(100 * time.Millisecond)
+	defer tick.Stop()
+	for deadline := time.Now().Add(40 * time.Second); ; {
+		err := ts.Exec(args[1], args[2:]...)
+		if want.MatchString(ts.ReadFile("stdout")) {
+			return
+		}
+		if time.Now().After(deadline) {
+			ts.Fatalf("%v: never matched %q; at last %v\n%s%s", args[1:], args[0], err, ts.ReadFile("stdout"), ts.ReadFile("stderr"))
+		}
+		<-tick.C
+	}
+}
+
+// keepCmd keeps the first line of a file in a variable, or what a group of a
+// regular expression finds in it: keep NAME FILE [REGEXP].
+func keepCmd(ts *testscript.TestScript, neg bool, args []string) {
+	text := ts.ReadFile(args[1])
+	line, _, _ := strings.Cut(text, "\n")
+	if len(args) == 3 {
+		m := regexp.MustCompile("(?m)" + args[2]).FindStringSubmatch(text)
+		if m == nil {
+			ts.Fatalf("%q is not in %q", args[2], text)
+		}
+		line = m[1]
+	}
+	ts.Setenv(args[0], line)
+}
+
+// volatile is what differs from run to run, and what stands for it.
+var volatile = []struct {
+	find *regexp.Regexp
+	put  string
+}{
+	{regexp.MustCompile(`\b(Mon|Tue|Wed|Thu|Fri|Sat|Sun) \d\d:\d\d\b`), "HH:MM"},
+	{regexp.MustCompile(`\b\d\d:\d\d\b`), "HH:MM"},
+	{regexp.MustCompile(`127\.0\.0\.1:\d+`), "RELAY"},
+	{regexp.MustCompile(`\b\d{5}  \d{5}  \d{5}  \d{5}\b`), "DDDDD  DDDDD  DDDDD  DDDDD"},
+	{regexp.MustCompile(`\b[0-9a-f]{8}( [0-9a-f]{8}){7}\b`), "KEY"},
+	{regexp.MustCompile(`#[A-Za-z0-9_-]{24}`), "#CODE"},
+	{regexp.MustCompile(`\b\d\d? (Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)( \d{4})?\b`), "DAY"},
+	{regexp.MustCompile(`\b(today|tomorrow) HH:MM`), "DAY"},
+}
+
+// plainCmd copies a text without what differs from run to run, to be compared
+// by cmp: plain FILE TO.
+func plainCmd(ts *testscript.TestScript, neg bool, args []string) {
+	got := strings.ReplaceAll(ts.ReadFile(args[0]), ts.MkAbs(".")+"/", "")
+	for _, v := range volatile {
+		got = v.find.ReplaceAllString(got, v.put)
+	}
+	ts.Check(os.WriteFile(ts.MkAbs(args[1]), []byte(got), 0o600))
+}
+
+// shapeCmd writes which fields JSON has and of which types: shape FILE TO.
+func shapeCmd(ts *testscript.TestScript, neg bool, args []string) {
+	var shapes []string
+	for d := json.NewDecoder(strings.NewReader(ts.ReadFile(args[0]))); d.More(); {
+		var v any
+		ts.Check(d.Decode(&v))
+		if s := shape(v); !slices.Contains(shapes, s) {
+			shapes = append(shapes, s)
+		}
+	}
+	ts.Check(os.WriteFile(ts.MkAbs(args[1]), []byte(strings.Join(shapes, "\n")+"\n"), 0o600))
+}
+
+var rfc3339 = regexp.MustCompile(`^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)$`)
+
+// shape writes what a JSON value is made of.
+func shape(v any) string {
+	switch v := v.(type) {
+	case map[string]any:
+		var fields []string
+		for k, f := range v {
+			fields = append(fields, k+": "+shape(f))
+		}
+		slices.Sort(fields)
+		return "{" + strings.Join(fields, ", ") + "}"
+	case []any:
+		var items []string
+		for _, i := range v {
+			if s := shape(i); !slices.Contains(items, s) {
+				items = append(items, s)
+			}
+		}
+		return "[" + strings.Join(items, " | ") + "]"
+	case string:
+		if rfc3339.MatchString(v) {
+			return "time"
+		}
+		return "text"
+	case float64:
+		return "number"
+	}
+	return fmt.Sprintf("%T", v)
+}
+
+// statusCmd runs a program and wants a status of exit: status CODE COMMAND…
+func statusCmd(ts *testscript.TestScript, neg bool, args []string) {
+	err := ts.Exec(args[1], args[2:]...)
+	code := 0
+	if e, ok := err.(*exec.ExitError); ok {
+		code = e.ExitCode()
+	} else if err != nil {
+		ts.Fatalf("%v", err)
+	}
+	if fmt.Sprint(code) != args[0] {
+		ts.Fatalf("got status %d, want %s\n%s%s", code, args[0], ts.ReadFile("stdout"), ts.ReadFile("stderr"))
+	}
+}
+
+func signalAll(ts *testscript.TestScript, s os.Signal) {
+	for _, c := range ts.BackgroundCmds() {
+		ts.Check(c.Process.Signal(s))
+	}
+}
