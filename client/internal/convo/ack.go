@@ -6,6 +6,7 @@ import (
 
 	"github.com/tacet-chat/tacet/client/internal/contact"
 	"github.com/tacet-chat/tacet/internal/content"
+	"github.com/tacet-chat/tacet/internal/pad"
 	"github.com/tacet-chat/tacet/internal/session"
 	"github.com/tacet-chat/tacet/internal/wire"
 )
@@ -96,10 +97,16 @@ func (e *Engine) acks(tx Tx, id int64, ids []wire.MessageID) (*content.Acks, err
 	return &content.Acks{IDs: ids, Highest: s.Highest}, nil
 }
 
-// ride lets owed acks go along with something that is kept until it is acked.
+// ride lets owed acks go along with something that is kept until it is acked,
+// but with nothing that may have to wait unsealed: the other end could be
+// waiting for these very acks to make room for the acks that make room here.
 // They say nothing of what was received highest: the message may be sealed again
 // in another session, whose numbers are others.
 func (e *Engine) ride(tx Tx, id int64, c *content.Content) error {
+	sealed, err := tx.SealedRows(id)
+	if err != nil || sealed+pad.MaxParts > MaxSealed {
+		return err
+	}
 	ids, err := tx.Owed(id, AcksRiding)
 	if err != nil || len(ids) == 0 {
 		return err
