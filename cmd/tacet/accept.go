@@ -33,8 +33,8 @@ The link may be broken over lines, or have lost or gained a little on its way.
   wl-paste | tacet accept -`,
 	}
 	c.Flags().BoolVarP(&yes, "yes", "y", false, "accept without asking")
-	c.Flags().StringVar(&o.Name, "name", "", "your name for them; what they call themselves if you give none")
-	c.Flags().StringVar(&o.Text, "text", "", "a first message")
+	c.Flags().StringVar(&o.Name, "name", "", "your `NAME` for them; what they call themselves if you give none")
+	c.Flags().StringVar(&o.Text, "text", "", "a first message: `TEXT`")
 	c.Flags().Var(&within, "timeout", "how long to wait for their device")
 	c.RunE = func(cmd *cobra.Command, args []string) error {
 		if o.Link = strings.Join(args, " "); o.Link == "-" {
@@ -90,11 +90,11 @@ func (a *app) accept(ctx context.Context, o client.AcceptOptions, yes bool, with
 	if err != nil {
 		return err
 	}
-	who, err = a.awaitAnswer(ctx, p, who, after, within)
+	who, err = a.awaitAnswer(ctx, p, who, after, within, v.Asks)
 	if err != nil {
 		return err
 	}
-	return a.showAnswer(p, &who, v.Asks)
+	return a.showAnswer(p, &who)
 }
 
 func (a *app) showPreview(v *client.Preview) {
@@ -123,8 +123,9 @@ func (a *app) showPreview(v *client.Preview) {
 	a.say("%s invites you. (The name is their own word.)\n\n%s", a.talk.Bold(name), text.Table(rows))
 }
 
-// awaitAnswer waits a while until the request is answered.
-func (a *app) awaitAnswer(ctx context.Context, p *profile, who client.Contact, after int64, within time.Duration) (client.Contact, error) {
+// awaitAnswer waits a while until the request is answered, or at least on the
+// device of who is asked first.
+func (a *app) awaitAnswer(ctx context.Context, p *profile, who client.Contact, after int64, within time.Duration, asks bool) (client.Contact, error) {
 	answered := errors.New("answered")
 	a.progress.Start("waiting for their device")
 	defer a.progress.Stop()
@@ -138,7 +139,7 @@ func (a *app) awaitAnswer(ctx context.Context, p *profile, who client.Contact, a
 		if err != nil {
 			return err
 		}
-		if who = now; who.State != "pending" {
+		if who = now; who.State != "pending" || asks && who.Waiting == 0 {
 			return answered
 		}
 		return nil
@@ -149,23 +150,22 @@ func (a *app) awaitAnswer(ctx context.Context, p *profile, who client.Contact, a
 	return who, err
 }
 
-func (a *app) showAnswer(p *profile, who *client.Contact, asks bool) error {
+func (a *app) showAnswer(p *profile, who *client.Contact) error {
 	if a.json {
 		return a.printJSON(who)
 	}
 	name := text.Name(who.Name)
-	if who.State == "failed" {
+	switch {
+	case who.State == "failed":
 		return &text.Failure{What: client.ErrUsed.Error(), Means: "Nothing reached them.", Hint: "ask for a new link", Err: client.ErrUsed}
-	}
-	if who.State != "pending" {
+	case who.State != "pending":
 		a.say("You and %s can talk: `tacet chat %s`, or `tacet send %s TEXT`.\nTo be sure who it is, compare the safety number: `tacet verify %s`.", name, name, name, name)
 		return a.print(name + ": accepted\n")
+	case who.Waiting == 0:
+		a.tell("Their device has your request. They are asked, and their answer comes while a process of yours runs: `tacet chat` or `tacet read --follow`.")
+	default:
+		a.tell("Their device has not answered yet. The request waits on this device. " + nextMove(!p.mine()))
 	}
-	why := "Their device has not answered yet."
-	if asks {
-		why = "They are asked first, or are not there just now."
-	}
-	a.say("%s The request waits on this device. %s", why, nextMove(!p.mine()))
 	return a.print(name + ": asked, no answer yet\n")
 }
 
@@ -174,5 +174,5 @@ func nextMove(running bool) string {
 	if running {
 		return "A running process goes on with it."
 	}
-	return "Nothing moves while no process runs:\nleave `tacet chat` or `tacet read --follow` open."
+	return "Nothing moves while no process runs: leave `tacet chat` or `tacet read --follow` open."
 }

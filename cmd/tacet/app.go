@@ -54,9 +54,9 @@ func style(f *os.File) text.Style {
 
 func (a *app) register(root *cobra.Command) {
 	f := root.PersistentFlags()
-	f.StringVar(&a.profile, "profile", os.Getenv("TACET_PROFILE"), "profile: a name, or the path of a folder (default \"default\"; $TACET_PROFILE)")
-	f.StringVar(&a.passFile, "passphrase-file", os.Getenv("TACET_PASSPHRASE_FILE"), "read the passphrase from the first line of this file ($TACET_PASSPHRASE_FILE)")
-	f.StringVar(&a.proxy, "proxy", os.Getenv("TACET_PROXY"), "reach relays through this proxy only, such as Tor: socks5://127.0.0.1:9050 ($TACET_PROXY)")
+	f.StringVar(&a.profile, "profile", os.Getenv("TACET_PROFILE"), "profile: a `NAME`, or the path of a folder (default \"default\"; $TACET_PROFILE)")
+	f.StringVar(&a.passFile, "passphrase-file", os.Getenv("TACET_PASSPHRASE_FILE"), "read the passphrase from the first line of `FILE` ($TACET_PASSPHRASE_FILE)")
+	f.StringVar(&a.proxy, "proxy", os.Getenv("TACET_PROXY"), "reach relays through this proxy only; for Tor the `URL` is socks5://127.0.0.1:9050 ($TACET_PROXY)")
 	f.BoolVar(&a.json, "json", false, "print JSON")
 	// A default from the environment is nobody's business in the help.
 	for _, name := range []string{"profile", "passphrase-file", "proxy"} {
@@ -90,6 +90,9 @@ func (a *app) say(format string, args ...any) {
 	a.progress.Stop()
 	fmt.Fprintf(a.err, format+"\n", args...)
 }
+
+// tell says sentences, in lines that fit.
+func (a *app) tell(s string) { a.say("%s", strings.Join(text.Wrap(s, 80), "\n")) }
 
 // print writes data.
 func (a *app) print(s string) error {

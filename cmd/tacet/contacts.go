@@ -97,7 +97,7 @@ func (a *app) showContact(ctx context.Context, p *profile, who string) error {
 		return a.printJSON(c)
 	}
 	rows := [][]string{
-		{"name", text.Name(c.Name)}, {"calls itself", text.Line(c.Claimed)}, {"relation", text.Relation(c)}, {"since", text.Clock(c.Since, time.Now())},
+		{"name", text.Name(c.Name)}, {"own word", text.Line(c.Claimed)}, {"relation", text.Relation(c)}, {"since", text.Clock(c.Since, time.Now())},
 		{"relay", text.Line(c.Relay)}, {"waiting here", fmt.Sprint(c.Waiting)}, {"unread", fmt.Sprint(c.Unread)}, {"number", fmt.Sprintf("#%d", c.ID)},
 	}
 	if c.Warning != "" {

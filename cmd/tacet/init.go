@@ -23,8 +23,8 @@ type founding struct {
 }
 
 func (f *founding) register(c *cobra.Command) {
-	c.Flags().StringVar(&f.name, "name", "", "what the people you talk with see; may be empty")
-	c.Flags().StringVar(&f.relay, "relay", "", "your relay: host[:port][#keyfingerprint]; without one, that of the first invite you accept")
+	c.Flags().StringVar(&f.name, "name", "", "the `NAME` that the people you talk with see; may be empty")
+	c.Flags().StringVar(&f.relay, "relay", "", "your relay: `HOST`[:port][#keyfingerprint]; without one, that of the first invite you accept")
 	c.Flags().BoolVar(&f.trust, "trust-relay", false, "take whatever key the relay shows, unasked")
 	c.Flags().BoolVar(&f.none, "no-passphrase", false, "have no passphrase: whoever can read the folder can open the profile")
 }

@@ -38,7 +38,7 @@ type picture struct {
 
 func (p *picture) register(c *cobra.Command) {
 	c.Flags().BoolVar(&p.qr, "qr", false, "draw the code also where no terminal is")
-	c.Flags().StringVar(&p.file, "png", "", "write the code as a picture to this file")
+	c.Flags().StringVar(&p.file, "png", "", "write the code as a picture to `FILE`")
 }
 
 func inviteNew(a *app) *cobra.Command {
@@ -53,9 +53,9 @@ func inviteNew(a *app) *cobra.Command {
   tacet invite new --for Bob --expires 2h
   tacet invite new --uses 20 --png team.png`,
 	}
-	c.Flags().IntVar(&o.Uses, "uses", 1, "for how many people; above one, you are asked about each")
+	c.Flags().IntVar(&o.Uses, "uses", 1, "for `N` people; above one, you are asked about each")
 	c.Flags().BoolVar(&o.Ask, "ask", false, "ask me before who uses it becomes a contact, also when it is for one")
-	c.Flags().StringVar(&o.Label, "for", "", "a note for yourself: whom it is for")
+	c.Flags().StringVar(&o.Label, "for", "", "a note for yourself: for `WHOM` it is")
 	c.Flags().Var(&life, "expires", "how long it works: 2h, 7d; at most 30d (default 7 days)")
 	pic.register(c)
 	c.RunE = func(cmd *cobra.Command, _ []string) error {
@@ -146,7 +146,7 @@ func (a *app) showInvite(i client.Invite, pic *picture) error {
 	}
 	a.say("Invite %d, %s, until %s. Hand it over so that nobody else sees it.", i.ID, text.InviteFor(i), text.Day(i.Expires, time.Now()))
 	if !i.Online {
-		a.say("%s the relay could not be reached, so the link does not work yet. It will once a process\nof yours has reached it: leave `tacet chat` open.", a.talk.Warn("note:"))
+		a.tell("The relay could not be reached, so the link does not work yet. It will once a process of yours has reached it: leave `tacet chat` open.")
 		return nil
 	}
 	a.say("Who uses it reaches you while a process of yours runs: leave `tacet chat` open.")

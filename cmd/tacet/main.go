@@ -107,6 +107,7 @@ func commands(a *app) *cobra.Command {
 		RunE:          func(cmd *cobra.Command, _ []string) error { return errors.New("a command is missing") },
 	}
 	a.register(root)
+	cobra.EnableCommandSorting = false // ours have an order
 	root.AddGroup(&cobra.Group{ID: "start", Title: "To start:"}, &cobra.Group{ID: "people", Title: "People:"},
 		&cobra.Group{ID: "messages", Title: "Messages:"}, &cobra.Group{ID: "profile", Title: "This profile:"})
 	group := func(id string, cs ...*cobra.Command) {
@@ -120,11 +121,31 @@ func commands(a *app) *cobra.Command {
 	group("messages", chatCommand(a), sendCommand(a), readCommand(a), unsendCommand(a))
 	group("profile", statusCommand(a), doctorCommand(a), passphraseCommand(a))
 	root.AddCommand(versionCommand(a))
-	root.SetHelpCommandGroupID("")
+	root.SetUsageTemplate(usageText)
 	root.InitDefaultCompletionCmd()
 	a.mark(root)
 	return root
 }
+
+// usageText is how help is laid out.
+const usageText = `Usage:
+  {{if .HasAvailableSubCommands}}{{.CommandPath}} COMMAND{{else}}{{.UseLine}}{{end}}{{if .HasExample}}
+
+Examples:
+{{.Example}}{{end}}{{$all := .Commands}}{{range $group := .Groups}}
+
+{{.Title}}{{range $all}}{{if and (eq .GroupID $group.ID) .IsAvailableCommand}}
+  {{rpad .Name .NamePadding}} {{.Short}}{{end}}{{end}}{{end}}{{if .HasAvailableSubCommands}}
+
+{{if .Groups}}Besides:{{else}}Commands:{{end}}{{range $all}}{{if and (eq .GroupID "") (or .IsAvailableCommand (eq .Name "help"))}}
+  {{rpad .Name .NamePadding}} {{.Short}}{{end}}{{end}}{{end}}{{if .HasAvailableLocalFlags}}
+
+Flags:
+{{.LocalFlags.FlagUsages | trimTrailingWhitespaces}}{{end}}{{if .HasAvailableInheritedFlags}}
+
+For every command:
+{{.InheritedFlags.FlagUsages | trimTrailingWhitespaces}}{{end}}
+`
 
 // mark makes every command note that it ran: what fails before is a mistake in
 // what the program was told.

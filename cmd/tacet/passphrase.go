@@ -117,7 +117,7 @@ and history.`,
 		Example: `  tacet passphrase
   tacet passphrase --passphrase-file old --new-passphrase-file new`,
 	}
-	c.Flags().StringVar(&file, "new-passphrase-file", "", "read the new passphrase from the first line of this file")
+	c.Flags().StringVar(&file, "new-passphrase-file", "", "read the new passphrase from the first line of `FILE`")
 	c.Flags().BoolVar(&none, "no-passphrase", false, "have none: whoever can read the folder can then open the profile")
 	c.MarkFlagsMutuallyExclusive("new-passphrase-file", "no-passphrase")
 	c.RunE = func(cmd *cobra.Command, _ []string) error {

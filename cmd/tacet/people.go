@@ -155,7 +155,7 @@ func (a *app) answer(ctx context.Context, p *profile, who string, answer client.
 	if a.json {
 		return a.printJSON(c)
 	}
-	a.say("%s", talk)
+	a.tell(talk)
 	return a.print(name + ": " + text.Relation(c) + "\n")
 }
 

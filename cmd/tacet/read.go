@@ -37,8 +37,8 @@ again, with the same seq and its new state.`,
 	f := c.Flags()
 	f.BoolVarP(&r.follow, "follow", "f", false, "stay, and show what comes")
 	f.BoolVarP(&r.query.Unread, "unread", "u", false, "only what was not read yet")
-	f.IntVarP(&r.query.Limit, "limit", "n", 50, "the newest so many; 0 for all")
-	f.Int64Var(&r.query.After, "after", 0, "only what came after this number (seq)")
+	f.IntVarP(&r.query.Limit, "limit", "n", 50, "the newest `N`; 0 for all")
+	f.Int64Var(&r.query.After, "after", 0, "only what came after number `N` (seq)")
 	f.BoolVar(&r.keep, "keep-unread", false, "do not note that it was read")
 	c.RunE = func(cmd *cobra.Command, args []string) error {
 		if r.query.Limit < 0 || r.query.After < 0 {

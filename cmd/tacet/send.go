@@ -44,7 +44,7 @@ If --wait was given and the state is not reached in time, it exits with 3.`,
   tacet send Bob 'only for now' --keep 2h`,
 		ValidArgsFunction: a.names,
 	}
-	c.Flags().StringVar(&wait, "wait", "device", "until when to wait: queued, offered, live or device")
+	c.Flags().StringVar(&wait, "wait", "device", "the `STATE` to wait for: queued, offered, live or device")
 	c.Flags().Var(&within, "timeout", "how long to wait")
 	c.Flags().Var(&keep, "keep", "how long it may wait here before it expires: 2h, 7d (default: until it is acked)")
 	c.RunE = func(cmd *cobra.Command, args []string) error {
@@ -111,7 +111,7 @@ func (a *app) send(ctx context.Context, m client.Outgoing, want client.State, wi
 		a.say("%s.", capital(text.Line(st.Trouble)))
 	}
 	if o := text.Outlook(e.State, name, moving); o != "" {
-		a.say("%s", strings.Join(text.Wrap(o, 80), "\n"))
+		a.tell(o)
 	}
 	if strict && rank(e.State) < rank(want) {
 		return &status{code: exitWaiting}

@@ -29,8 +29,8 @@ var failures = []struct {
 	err         error
 	means, hint string
 }{
-	{client.ErrExists, "", "`tacet status` shows it; `--profile DIR` names another one"},
-	{client.ErrMissing, "", "`tacet init` makes one, `tacet recover` makes a new device from 24 words; `--profile DIR` names another folder"},
+	{client.ErrExists, "", "`tacet status` shows it; `--profile NAME` makes another one"},
+	{client.ErrMissing, "", "`tacet init` makes one, `tacet recover` makes a new device from 24 words; `--profile NAME` is for another one"},
 	{client.ErrPassphrase, "The profile stays closed. " + nothing, "try again; nobody can reset a passphrase, not even a relay"},
 	{client.ErrDamaged, "Tacet does not open what it cannot trust. " + nothing, "keep the folder as it is and put a copy back if there is one; otherwise `tacet recover` with your 24 words in a new folder: contacts and history are not in the words"},
 	{client.ErrNewer, nothing, "install the newer version of tacet again"},
