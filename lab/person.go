@@ -30,6 +30,7 @@ type Person struct {
 	next    int
 	answers map[int]chan told
 	heard   []client.Event         // as told, in that order, again and again
+	known   map[int64]bool         // numbers in heard
 	latest  map[int64]client.Event // by number
 	news    chan struct{}          // closed and replaced when anything was heard
 }
@@ -37,7 +38,8 @@ type Person struct {
 // newPerson prepares somebody. Nothing runs yet.
 func newPerson(o personOrder, log io.Writer) *Person {
 	return &Person{
-		Name: o.Name, order: o, log: log, answers: map[int]chan told{}, latest: map[int64]client.Event{}, news: make(chan struct{}),
+		Name: o.Name, order: o, log: log, news: make(chan struct{}),
+		answers: map[int]chan told{}, latest: map[int64]client.Event{}, known: map[int64]bool{},
 	}
 }
 
@@ -62,22 +64,30 @@ func (p *Person) Start(ctx context.Context, f Fall) error {
 	p.mu.Unlock()
 	select {
 	case <-ready:
-		return nil
+		// The last process may have committed a change that it told nobody.
+		_, err = p.Read(ctx)
 	case <-proc.done:
-		if f.Boundary != "" {
-			return nil
-		}
-		return fmt.Errorf("%s: %w", p.Name, errors.Join(errEnded, proc.stop()))
+		err = errEnded
 	case <-ctx.Done():
-		return ctx.Err()
+		err = ctx.Err()
 	}
+	switch {
+	case errors.Is(err, errEnded) && f.Boundary != "":
+		return nil
+	case errors.Is(err, errEnded):
+		err = errors.Join(err, proc.stop())
+	}
+	if err != nil {
+		return fmt.Errorf("%s: %w", p.Name, err)
+	}
+	return nil
 }
 
 // unbroken is the number up to which every event was told: a process that was
 // killed may have told a later one and not an earlier one. Callers hold mu.
 func (p *Person) unbroken() (n int64) {
 	for {
-		if _, ok := p.latest[n+1]; !ok {
+		if !p.known[n+1] {
 			return n
 		}
 		n++
@@ -116,6 +126,7 @@ func (p *Person) hear(line []byte, ready chan struct{}) {
 func (p *Person) note(e client.Event, stream bool) {
 	if stream {
 		p.heard = append(p.heard, e)
+		p.known[e.Seq] = true
 	}
 	if old, ok := p.latest[e.Seq]; !ok || rank(e.State) >= rank(old.State) {
 		p.latest[e.Seq] = e
@@ -198,6 +209,11 @@ func (p *Person) Status(ctx context.Context) (client.Status, error) {
 // Read returns everything in the vault.
 func (p *Person) Read(ctx context.Context) ([]client.Event, error) {
 	t, err := p.ask(ctx, ask{Do: "read"})
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, e := range t.Events {
+		p.note(e, false)
+	}
 	return t.Events, err
 }
 
@@ -280,6 +296,19 @@ func (p *Person) Heard() []client.Event {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return slices.Clone(p.heard)
+}
+
+// shown counts how often each text was shown to the person, by the streams of
+// all the processes there were: as events of their own, not as news of one.
+func (p *Person) shown() map[string]int {
+	n, seen := map[string]int{}, map[int64]bool{}
+	for _, e := range p.Heard() {
+		if e.State == client.Received && !seen[e.Seq] {
+			seen[e.Seq] = true
+			n[e.Text]++
+		}
+	}
+	return n
 }
 
 // Await waits until an event is such that ok, which sees it as it was last told.

@@ -35,11 +35,11 @@ type Tap struct {
 }
 
 // Mischief says how often a tap does what a bad network or relay does to one
-// frame of cells or echoes: probabilities from 0 to 1.
+// frame: probabilities from 0 to 1.
 type Mischief struct {
-	Swallow float64 // the frame never arrives
-	Repeat  float64 // it arrives twice; only cells on their way to a watching device
-	Cut     float64 // the connection breaks, after the frame or before it
+	Swallow float64 // a cell to a watching device, or its receipt echo, never arrives
+	Repeat  float64 // a cell arrives at a watching device twice
+	Cut     float64 // the connection breaks after a frame of any sort, or before it
 }
 
 // Pranks counts what a tap did.
@@ -189,10 +189,10 @@ func (t *Tap) decide(s *Sighting) fate {
 	case u < m.Cut:
 		t.counts.Cut++
 		return cutAfter
-	case u < m.Cut+m.Swallow:
+	case u < m.Cut+m.Swallow && (kind == KindCell || kind == KindEcho):
 		t.counts.Swallowed++
 		return swallow
-	case u < m.Cut+m.Swallow+m.Repeat && kind == KindCell:
+	case u > 1-m.Repeat && kind == KindCell:
 		t.counts.Repeated++
 		return repeat
 	}
