@@ -159,7 +159,8 @@ func (a *app) showAnswer(p *profile, who *client.Contact) error {
 	case who.State == "failed":
 		return &text.Failure{What: client.ErrUsed.Error(), Means: "Nothing reached them.", Hint: "ask for a new link", Err: client.ErrUsed}
 	case who.State != "pending":
-		a.say("You and %s can talk: `tacet chat %s`, or `tacet send %s TEXT`.\nTo be sure who it is, compare the safety number: `tacet verify %s`.", name, name, name, name)
+		arg := text.Arg(who.Name)
+		a.say("You and %s can talk: `tacet chat %s`, or `tacet send %s TEXT`.\nTo be sure who it is, compare the safety number: `tacet verify %s`.", name, arg, arg, arg)
 		return a.print(name + ": accepted\n")
 	case who.Waiting == 0:
 		a.tell("Their device has your request. They are asked, and their answer comes while a process of yours runs: `tacet chat` or `tacet read --follow`.")

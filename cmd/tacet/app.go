@@ -35,11 +35,12 @@ type app struct {
 
 	secret    []byte                                                   // the passphrase, once it is known
 	askSecret func(ctx context.Context, prompt string) ([]byte, error) // how it is asked for
+	note      func(s string)                                           // how something by the way is said
 }
 
 func newApp() *app {
 	a := &app{in: os.Stdin, lines: bufio.NewReader(os.Stdin), out: os.Stdout, err: os.Stderr, style: style(os.Stdout), talk: style(os.Stderr)}
-	a.askSecret = readSecret
+	a.askSecret, a.note = readSecret, a.remark
 	a.progress = &text.Progress{Style: a.talk}
 	if term.IsTerminal(int(os.Stderr.Fd())) && os.Getenv("TERM") != "dumb" {
 		a.progress.W = os.Stderr
@@ -90,6 +91,9 @@ func (a *app) say(format string, args ...any) {
 	a.progress.Stop()
 	fmt.Fprintf(a.err, format+"\n", args...)
 }
+
+// remark says something by the way, as a sentence.
+func (a *app) remark(s string) { a.tell(capital(s) + ".") }
 
 // tell says sentences, in lines that fit.
 func (a *app) tell(s string) { a.say("%s", strings.Join(text.Wrap(s, 80), "\n")) }

@@ -52,7 +52,8 @@ func (a *app) console(quiet bool) (console, error) {
 		return a.newEditor()
 	}
 	c := &plain{a: a, typed: make(chan string), got: make(chan secretLine)}
-	a.askSecret = c.secret
+	a.progress.Stop()
+	a.progress, a.askSecret, a.note = nil, c.secret, c.tell
 	go c.read()
 	return c, nil
 }
@@ -98,7 +99,6 @@ func (c *plain) secret(ctx context.Context, prompt string) ([]byte, error) {
 	}
 	defer restore()
 	c.wants.Store(true)
-	c.tell("the process that had this profile has ended; this one goes on with its passphrase")
 	fmt.Fprint(c.a.err, prompt)
 	defer fmt.Fprintln(c.a.err)
 	select {
@@ -117,7 +117,7 @@ func (c *plain) turn(string)          {}
 func (c *plain) echoes() bool         { return isTerminal(c.a.in) }
 func (c *plain) person() bool         { return isTerminal(c.a.in) }
 func (c *plain) style() text.Style    { return text.Style{} }
-func (c *plain) close()               { c.a.askSecret = readSecret }
+func (c *plain) close()               { c.a.askSecret, c.a.note = readSecret, c.a.remark }
 func (c *plain) print(s string)       { c.write(c.a.out, s+"\n") }
 func (c *plain) tell(s string)        { c.write(c.a.err, "tacet: "+s+"\n") }
 func (c *plain) fail(err error)       { c.write(c.a.err, text.Explain(err).Text(text.Style{})) }
@@ -151,9 +151,8 @@ func (a *app) newEditor() (console, error) {
 		io.Writer
 	}{a.in, os.Stdout}, "> ")
 	c.resize()
-	a.askSecret = c.secret
 	a.progress.Stop()
-	a.progress, a.err = nil, c.t
+	a.progress, a.askSecret, a.note, a.err = nil, c.secret, c.tell, c.t
 	go c.read()
 	return c, nil
 }
@@ -189,7 +188,7 @@ func (c *editor) read() {
 // secret waits for Enter, since a line is being typed, and asks then.
 func (c *editor) secret(ctx context.Context, _ string) ([]byte, error) {
 	c.wants.Store(true)
-	c.tell("the process that had this profile has ended; press Enter to type the passphrase")
+	c.tell("press Enter to type the passphrase")
 	select {
 	case <-ctx.Done():
 		return nil, ctx.Err()
@@ -210,7 +209,7 @@ func (c *editor) print(s string)       { io.WriteString(c.t, s+"\n") }
 func (c *editor) tell(s string)        { io.WriteString(c.t, c.a.style.Dim(s)+"\n") }
 func (c *editor) fail(err error)       { io.WriteString(c.t, text.Explain(err).Text(c.a.talk)) }
 func (c *editor) close() {
-	c.a.askSecret = readSecret
+	c.a.askSecret, c.a.note = readSecret, c.a.remark
 	term.Restore(int(c.a.in.Fd()), c.before)
 	c.a.err = os.Stderr
 	fmt.Fprint(c.a.err, "\r\x1b[K")

@@ -107,7 +107,7 @@ func (a *app) showContact(ctx context.Context, p *profile, who string) error {
 		return err
 	}
 	if c.Stopped {
-		a.say("Sending is stopped until you decide. Compare the safety number over another way:\n`tacet verify %s`; then `tacet contacts trust %s`, or block.", text.Name(c.Name), text.Name(c.Name))
+		a.say("Sending is stopped until you decide. Compare the safety number over another way:\n`tacet verify %s`; then `tacet contacts trust %s`, or block.", text.Arg(c.Name), text.Arg(c.Name))
 	}
 	return nil
 }
@@ -222,7 +222,7 @@ func (a *app) verify(ctx context.Context, p *profile, who string, confirm, undo 
 	case c.Verified:
 		a.say("%s is verified: you noted that these digits are the same on both sides.", name)
 	default:
-		a.say("%s is not verified yet. Read the digits to each other, face to face or on the telephone.\nIf all are the same: `tacet verify %s --confirm`. If one differs, do not go on:\nsomebody may stand between you.", name, name)
+		a.say("%s is not verified yet. Read the digits to each other, face to face or on the telephone.\nIf all are the same: `tacet verify %s --confirm`. If one differs, do not go on:\nsomebody may stand between you.", name, text.Arg(c.Name))
 	}
 	return nil
 }

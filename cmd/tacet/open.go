@@ -40,6 +40,8 @@ type profile struct {
 	own    *own
 	remote *rpc.Remote
 	closed bool
+
+	dropped bool // an owner ended while we worked through it
 }
 
 var _ client.Service = (*profile)(nil)
@@ -126,7 +128,7 @@ func (p *profile) drop(r *rpc.Remote) {
 	defer p.mu.Unlock()
 	if p.remote == r {
 		r.Close()
-		p.remote = nil
+		p.remote, p.dropped = nil, true
 	}
 }
 
@@ -196,6 +198,10 @@ func (p *profile) take(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if p.dropped {
+		p.dropped = false
+		p.a.note("the process that had this profile has ended; this one goes on with it")
+	}
 	secret, err := p.a.passphrase(ctx, p.dir)
 	if err != nil {
 		return err
@@ -210,7 +216,7 @@ func (p *profile) take(ctx context.Context) error {
 	o.failed, o.fail = context.WithCancelCause(running)
 	o.done.Go(func() {
 		if err := rpc.Serve(running, p.dir, c); err != nil && running.Err() == nil {
-			p.a.say("note: other commands cannot reach this process: %v", text.Line(err.Error()))
+			p.a.note("other commands cannot reach this process: " + text.Line(err.Error()))
 		}
 	})
 	if p.mode == moving {

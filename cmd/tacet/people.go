@@ -145,7 +145,7 @@ func (a *app) answer(ctx context.Context, p *profile, who string, answer client.
 		if c = a.drain(ctx, p, c); c.Waiting > 0 {
 			talk = "They are told when their device is there. " + nextMove(!p.mine())
 		} else {
-			talk = fmt.Sprintf("They know. To be sure who it is, compare the safety number: `tacet verify %s`.", name)
+			talk = fmt.Sprintf("They know. To be sure who it is, compare the safety number: `tacet verify %s`.", text.Arg(c.Name))
 		}
 	case client.AnswerDecline:
 		talk = "They are not told."

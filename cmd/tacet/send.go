@@ -80,7 +80,11 @@ func (a *app) stdin() (string, error) {
 }
 
 func (a *app) send(ctx context.Context, m client.Outgoing, want client.State, within time.Duration, strict bool) error {
-	p, err := a.open(ctx, moving)
+	how := moving
+	if want == client.Queued {
+		how = staying // nothing has to leave
+	}
+	p, err := a.open(ctx, how)
 	if err != nil {
 		return err
 	}

@@ -117,3 +117,16 @@ func Name(s string) string {
 	}
 	return `"` + strings.ReplaceAll(s, `"`, "'") + `"`
 }
+
+// Arg shows a name as an argument of a command, in the quotes that a shell
+// wants.
+func Arg(s string) string {
+	s = Line(s)
+	plain := func(r rune) bool {
+		return r > 0x7f || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '_' || r == '.' || r == '-'
+	}
+	if s != "" && s[0] != '-' && strings.IndexFunc(s, func(r rune) bool { return !plain(r) }) < 0 {
+		return s
+	}
+	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
+}

@@ -81,6 +81,17 @@ func TestNamesCannotPassForOtherThings(t *testing.T) {
 	}
 }
 
+func TestArgumentsSurviveAShell(t *testing.T) {
+	for _, c := range []struct{ in, want string }{
+		{"bob", "bob"}, {"Zoë", "Zoë"}, {"Bob Miller", "'Bob Miller'"}, {"O'Hara", `'O'\''Hara'`}, {"$(rm)", "'$(rm)'"}, {"-x", "'-x'"}, {"", "''"},
+		{"a`b`", "'a`b`'"}, {"a\nb", "'a b'"}, {"#1", "'#1'"},
+	} {
+		if got := Arg(c.in); got != c.want {
+			t.Errorf("Arg(%q): got %s, want %s", c.in, got, c.want)
+		}
+	}
+}
+
 func TestJSONIsSafeToLookAt(t *testing.T) {
 	for _, s := range []string{"plain", "ü 漢 👍", "a\u009b31m", "x\u202ey", "t\U000e0041u", "n\u2028l", "\u0000\x1b\x7f", "</script>&"} {
 		raw, err := json.Marshal(map[string]string{"text": s})
