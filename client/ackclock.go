@@ -27,6 +27,7 @@ type ackClock struct {
 
 	mu   sync.Mutex
 	due  map[int64]time.Time // by contact
+	lost map[int64]bool      // contacts that did not get an ack of ours
 	busy int                 // puts under way
 	idle chan struct{}       // capacity 1: due and busy became empty
 	wake chan struct{}
@@ -37,7 +38,7 @@ func newAckClock(c *Client) *ackClock {
 	if mean == 0 {
 		mean = ackMean
 	}
-	return &ackClock{c: c, mean: mean, due: map[int64]time.Time{}, wake: make(chan struct{}, 1), idle: make(chan struct{}, 1)}
+	return &ackClock{c: c, mean: mean, due: map[int64]time.Time{}, lost: map[int64]bool{}, wake: make(chan struct{}, 1), idle: make(chan struct{}, 1)}
 }
 
 // owe starts the clock for a contact, unless it runs.
@@ -48,6 +49,23 @@ func (a *ackClock) owe(contact int64) {
 	}
 	a.mu.Unlock()
 	a.kick()
+}
+
+// astray notes that a contact repeats what was acked: they may not be reached by
+// their newest route any more.
+func (a *ackClock) astray(contact int64) {
+	a.mu.Lock()
+	a.lost[contact] = true
+	a.mu.Unlock()
+}
+
+// found reports whether the next ack for a contact may go by an older route.
+func (a *ackClock) found(contact int64) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	lost := a.lost[contact]
+	delete(a.lost, contact)
+	return lost
 }
 
 func (a *ackClock) kick() {
@@ -166,6 +184,7 @@ func (a *ackClock) end() {
 
 // send seals and puts acks to a contact until none is owed.
 func (a *ackClock) send(ctx context.Context, id int64, wg *sync.WaitGroup) error {
+	lost := a.found(id)
 	for {
 		var ack *convo.Ack
 		var route *contact.RouteRecord
@@ -178,6 +197,13 @@ func (a *ackClock) send(ctx context.Context, id int64, wg *sync.WaitGroup) error
 			}
 			if err != nil {
 				return err
+			}
+			if lost {
+				routes, err := a.c.keys.known(s, route)
+				if err != nil {
+					return err
+				}
+				route = a.c.pick(routes)
 			}
 			ack, err = a.c.engine.Acks(s, time.Now(), id)
 			if errors.Is(err, convo.ErrBlocked) {

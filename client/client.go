@@ -122,6 +122,9 @@ func (c *Client) apply(ctx context.Context, ch *convo.Change) {
 			out.Heard(ch.Heard)
 		}
 	}
+	for _, id := range ch.Again {
+		c.acks.astray(id)
+	}
 	for _, id := range ch.Owes {
 		c.acks.owe(id)
 	}

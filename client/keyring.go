@@ -149,20 +149,40 @@ func (k *keyring) Seal(ctx context.Context, id int64) ([]outbox.Sealed, error) {
 	return all, nil
 }
 
-// helloRoutes bounds the routes that one hello goes by.
-const helloRoutes = 4
+const (
+	// helloRoutes bounds the routes that one hello goes by.
+	helloRoutes = 4
+	// lateAfter is how long nobody may take a message before its next tries go
+	// by older routes, too.
+	lateAfter = 10 * time.Minute
+)
 
 // routesFor returns the one route that a row goes by. A hello that starts a
 // session again also goes by the routes before: the device that it is for may
-// have been put back to a time when it had no other.
+// have been put back to a time when it had no other. A message that nobody takes
+// goes by one of them now and then, for the same reason.
 //
 // spec: hello.md#starting-again
 func (k *keyring) routesFor(s vault.Store, row *convo.Row) ([]*contact.RouteRecord, error) {
 	newest, err := routeFor(s, row.Contact, row.Route)
-	if err != nil || !row.Hello || row.Route != 0 {
+	if err != nil || row.Route != 0 {
 		return []*contact.RouteRecord{newest}, err
 	}
-	all, err := s.RoutesOf(row.Contact)
+	late := row.State != convo.Queued && time.Since(time.Unix(row.Made, 0)) >= lateAfter
+	if !row.Hello && !late {
+		return []*contact.RouteRecord{newest}, nil
+	}
+	out, err := k.known(s, newest)
+	if err != nil || row.Hello {
+		return out, err
+	}
+	r := k.c.pick(out)
+	return []*contact.RouteRecord{r}, nil
+}
+
+// known returns a contact's newest route and those before it that are served.
+func (k *keyring) known(s vault.Store, newest *contact.RouteRecord) ([]*contact.RouteRecord, error) {
+	all, err := s.RoutesOf(newest.Contact)
 	if err != nil {
 		return nil, err
 	}
@@ -174,6 +194,15 @@ func (k *keyring) routesFor(s vault.Store, row *convo.Row) ([]*contact.RouteReco
 		}
 	}
 	return out, nil
+}
+
+// pick takes the newest of some routes half of the time.
+func (c *Client) pick(routes []*contact.RouteRecord) *contact.RouteRecord {
+	u := c.uniform()
+	if u < 0.5 {
+		return routes[0]
+	}
+	return routes[int((2*u-1)*float64(len(routes)))]
 }
 
 // routeFor returns the route a row goes by: the one it names, or the contact's

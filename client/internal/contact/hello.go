@@ -110,7 +110,7 @@ func Start(tx Tx, rand io.Reader, now time.Time, s Starting) (*Outgoing, error) 
 	r.Hello = id
 	theirs := TheirRoute(0, r.ID, &s.Bundle.Route, r.Realm)
 	theirs.Invite = -1 // a contact route of theirs: hellos only
-	if err := errors.Join(tx.PutContact(r), tx.PutRoute(mine), tx.PutRoute(theirs), MakePrimary(tx, r.ID, sess, now, true)); err != nil {
+	if err := errors.Join(tx.PutContact(r), tx.PutRoute(mine), tx.PutRoute(theirs), MakePrimary(tx, r.ID, sess, now)); err != nil {
 		return nil, err
 	}
 	return &Outgoing{Contact: r, Route: theirs, Message: id, Whole: whole}, nil
@@ -118,13 +118,13 @@ func Start(tx Tx, rand io.Reader, now time.Time, s Starting) (*Outgoing, error) 
 
 // MakePrimary stores a session as the one that new messages are sealed in.
 // Older ones stay to read what is still on its way.
-func MakePrimary(tx Tx, contact int64, s *session.Session, now time.Time, primary bool) error {
+func MakePrimary(tx Tx, contact int64, s *session.Session, now time.Time) error {
 	old, err := tx.SessionsOf(contact)
 	if err != nil {
 		return err
 	}
 	for _, o := range old {
-		if primary && o.Primary {
+		if o.Primary {
 			o.Primary = false
 			if err := tx.PutSession(o); err != nil {
 				return err
@@ -132,7 +132,7 @@ func MakePrimary(tx Tx, contact int64, s *session.Session, now time.Time, primar
 		}
 	}
 	return tx.PutSession(&SessionRecord{
-		Contact: contact, State: s.Append(nil), Initiator: s.Initiator(), Sent: s.Sent(), Highest: s.Highest(), Primary: primary, Born: now.Unix(),
+		Contact: contact, State: s.Append(nil), Initiator: s.Initiator(), Sent: s.Sent(), Highest: s.Highest(), Primary: true, Born: now.Unix(),
 	})
 }
 
@@ -175,14 +175,14 @@ func Receive(tx Tx, rand io.Reader, now time.Time, self *device.Identity, inv *I
 	if err != nil || hello.Manifest.Root == self.Manifest.Root {
 		return nil, ErrHello
 	}
-	r, primary, err := met(tx, now, self, inv, hello)
+	r, err := met(tx, now, inv, hello)
 	if err != nil {
 		return nil, err
 	}
 	r.Realm = realm
 	inv.Used++
 	inv.Hellos = append(inv.Hellos, HelloSeen{Hash: hash, Contact: r.ID})
-	if err := errors.Join(tx.PutContact(r), tx.PutRoute(TheirRoute(0, r.ID, &offer, realm)), MakePrimary(tx, r.ID, sess, now, primary)); err != nil {
+	if err := errors.Join(tx.PutContact(r), tx.PutRoute(TheirRoute(0, r.ID, &offer, realm)), MakePrimary(tx, r.ID, sess, now)); err != nil {
 		return nil, err
 	}
 	if inv.Used >= inv.Uses {
@@ -226,22 +226,21 @@ func openHello(rand io.Reader, now time.Time, self *device.Identity, inv *Invite
 	return sess, hello, block, err
 }
 
-// met finds or makes the contact that a hello is from and says whether the new
-// session is the one to write in.
-func met(tx Tx, now time.Time, self *device.Identity, inv *InviteRecord, h *session.Hello) (*Record, bool, error) {
+// met finds or makes the contact that a hello is from.
+func met(tx Tx, now time.Time, inv *InviteRecord, h *session.Hello) (*Record, error) {
 	old, err := tx.ContactOf(h.Manifest.Root)
 	if err != nil && !errors.Is(err, ErrUnknown) {
-		return nil, false, err
+		return nil, err
 	}
 	if err == nil && old.State == Blocked {
-		return nil, false, ErrHello
+		return nil, ErrHello
 	}
 	if err == nil && (old.State == Accepted || old.State == Pending) {
-		return metAgain(tx, now, self, old, h)
+		return metAgain(tx, now, old, h)
 	}
 	r, err := recordFor(tx, h.Manifest.Root)
 	if err != nil {
-		return nil, false, err
+		return nil, err
 	}
 	r.State, r.Since = Request, now.Unix()
 	if !inv.Ask {
@@ -254,27 +253,23 @@ func met(tx Tx, now time.Time, self *device.Identity, inv *InviteRecord, h *sess
 		want = h.Name
 	}
 	if r.Name, err = freeName(tx, want, r); err != nil {
-		return nil, false, err
+		return nil, err
 	}
-	return r, true, tx.PutContact(r)
+	return r, tx.PutContact(r)
 }
 
 // metAgain is a hello of somebody we know: they took an invite of ours while
-// our hello to them is on its way (both sides then write in the session that
-// the smaller root started), or they have a new device.
+// our hello to them is on its way, or they have a new device. Whether ours
+// arrives is not known; theirs has, so both ends have its session.
 //
 // spec: hello.md#simultaneous-hellos
-func metAgain(tx Tx, now time.Time, self *device.Identity, r *Record, h *session.Hello) (*Record, bool, error) {
-	primary := true
-	if r.State == Pending {
-		primary = h.Manifest.Root.Less(self.Manifest.Root)
-		r.State = Accepted
-	}
+func metAgain(tx Tx, now time.Time, r *Record, h *session.Hello) (*Record, error) {
+	r.State = Accepted
 	if err := r.NewManifest(h.Manifest, now); err != nil {
-		return nil, false, err
+		return nil, err
 	}
 	r.Device = int(h.Device)
-	return r, primary, tx.PutContact(r)
+	return r, tx.PutContact(r)
 }
 
 // NewManifest takes a newer manifest of the contact, or stops the contact if it

@@ -83,6 +83,7 @@ type Record struct {
 	Broken   []byte         `cbor:"17,keyasint"` // hash of a message that no session opened
 	BrokenAt int64          `cbor:"18,keyasint"` // unix seconds when it first came
 	Rekeyed  int64          `cbor:"19,keyasint"` // unix seconds of the last new session we started
+	Before   []byte         `cbor:"20,keyasint"` // their prekeys before Prekeys
 }
 
 // MaxGiven is how many sets of prekeys stay usable for a contact: a device that
@@ -93,6 +94,7 @@ const MaxGiven = 5
 type Given struct {
 	Private []byte `cbor:"1,keyasint"`
 	Public  []byte `cbor:"2,keyasint"`
+	Born    int64  `cbor:"3,keyasint"` // unix seconds
 }
 
 // Give remembers a new set and forgets the oldest above MaxGiven.

@@ -2,7 +2,9 @@ package convo_test
 
 import (
 	"errors"
+	"fmt"
 	mrand "math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -29,7 +31,9 @@ func restart(p, other *person, ofP, ofOther int64) {
 	for range 2 {
 		other.send(ofOther, "unreadable")
 		for _, x := range other.outgoing() {
-			p.take(ofP, x)
+			if !x.hello {
+				p.take(ofP, x)
+			}
 		}
 		p.now = p.now.Add(time.Minute)
 	}
@@ -138,7 +142,7 @@ func TestOffersInAnyOrderEndWithOneRoute(t *testing.T) {
 			}
 		}
 		all := a.outgoing()
-		if len(all) < 6 {
+		if len(all) < 3 {
 			t.Fatalf("got %d messages, want three offers", len(all))
 		}
 		rnd.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
@@ -178,4 +182,133 @@ func TestWhoIsAwayIsOfferedOneRoute(t *testing.T) {
 	}
 	b.now = a.now
 	settle(a, b, ofA, ofB)
+}
+
+// hello returns the hello among what waits, and the rest.
+func hello(t *testing.T, all []parcel) (h parcel, rest []parcel) {
+	t.Helper()
+	for _, x := range all {
+		if x.hello {
+			h = x
+		} else {
+			rest = append(rest, x)
+		}
+	}
+	if h.payload == nil {
+		t.Fatal("got no hello, want a new session")
+	}
+	return h, rest
+}
+
+func TestMessagesThatOvertakeAHelloStartNothing(t *testing.T) {
+	a, b := newPerson(t, "ada"), newPerson(t, "bob")
+	ofA, ofB := met(t, a, b)
+	restart(a, b, ofA, ofB)
+	for i := range 5 {
+		a.send(ofA, fmt.Sprint("new ", i))
+	}
+	h, rest := hello(t, a.outgoing())
+	for _, x := range rest {
+		b.take(ofB, x)
+	}
+	for _, x := range b.outgoing() {
+		if x.hello {
+			t.Error("got a hello back, want none: theirs comes a moment later")
+		}
+	}
+	b.take(ofB, h)
+	settle(a, b, ofA, ofB)
+}
+
+func TestHellosThatCrossEndInOneSession(t *testing.T) {
+	for range 6 { // roots are random: both orders come up
+		a, b := newPerson(t, "ada"), newPerson(t, "bob")
+		ofA, ofB := met(t, a, b)
+		restart(a, b, ofA, ofB)
+		restart(b, a, ofB, ofA)
+		fromA, _ := hello(t, a.outgoing())
+		fromB, _ := hello(t, b.outgoing())
+		a.take(ofA, fromB)
+		b.take(ofB, fromA)
+		settle(a, b, ofA, ofB)
+		for i := range 3 {
+			a.send(ofA, fmt.Sprint("a", i))
+			b.send(ofB, fmt.Sprint("b", i))
+			settle(a, b, ofA, ofB)
+		}
+		smaller := a.e.Self.Manifest.Root.Less(b.e.Self.Manifest.Root)
+		if got := a.primary(ofA).Initiator; got != smaller {
+			t.Errorf("a writes in a session of its own: %v, want %v", got, smaller)
+		}
+		if got := b.primary(ofB).Initiator; got == smaller {
+			t.Errorf("b writes in a session of its own: %v, want %v", got, !smaller)
+		}
+	}
+}
+
+func (p *person) primary(id int64) (s *contact.SessionRecord) {
+	p.view(func(tx vault.Store) error {
+		all, err := tx.SessionsOf(id)
+		for _, one := range all {
+			if one.Primary {
+				s = one
+			}
+		}
+		return err
+	})
+	return s
+}
+
+// TestAHelloForLostPrekeysIsAnsweredByAnother takes a device back behind the
+// prekeys that the other end holds: the other's hello is for keys that are gone.
+func TestAHelloForLostPrekeysIsAnsweredByAnother(t *testing.T) {
+	for range 4 {
+		a, b := newPerson(t, "ada"), newPerson(t, "bob")
+		ofA, ofB := met(t, a, b)
+		a.do(func(tx vault.Store) (*convo.Change, error) {
+			r, err := tx.Contact(ofA)
+			if err != nil {
+				return nil, err
+			}
+			r.Given = nil
+			return nil, tx.PutContact(r)
+		})
+		restart(b, a, ofB, ofA)
+		h, _ := hello(t, b.outgoing())
+		a.take(ofA, h)
+		hello(t, a.outgoing())
+		b.send(ofB, "on")
+		settle(a, b, ofA, ofB)
+		if got := a.texts(ofA); got[len(got)-1] != "on" {
+			t.Errorf("a reads %q, want the last to be on", got)
+		}
+	}
+}
+
+// TestAnInviteThatIsUsedUpDoesNotStopAnother has both take the other's invite,
+// of which one is used up: the hello for it never opens.
+func TestAnInviteThatIsUsedUpDoesNotStopAnother(t *testing.T) {
+	for range 4 { // roots are random
+		a, b := newPerson(t, "ada"), newPerson(t, "bob")
+		ofB := invited(a, b, contact.InviteOptions{Uses: 1, Life: time.Hour}, "never arrives")
+		b.outgoing() // it is lost, as are all its repetitions
+		b.send(ofB, "nor would this")
+		ofA := invited(b, a, contact.InviteOptions{Uses: 1, Life: time.Hour}, "from a")
+		for _, x := range a.outgoing() {
+			b.take(0, x)
+		}
+		for range 20 {
+			for _, x := range append(b.outgoing(), b.acks(ofB)...) {
+				if !x.hello {
+					a.take(ofA, x)
+				}
+			}
+			for _, x := range append(a.outgoing(), a.acks(ofA)...) {
+				b.take(ofB, x)
+			}
+		}
+		if got := a.texts(ofA); !slices.Equal(got, []string{"nor would this"}) {
+			t.Errorf("a reads %q, want what b wrote", got)
+		}
+	}
 }

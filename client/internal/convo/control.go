@@ -86,8 +86,8 @@ func (e *Engine) accept(tx Tx, now time.Time, r *contact.Record, ch *Change) err
 	return e.offer(tx, now, r, true, ch)
 }
 
-// offer gives a contact a new route to us, fresh prekeys to start again with,
-// and our name.
+// offer gives a contact a new route to us, fresh prekeys to start again with
+// unless they have some, and our name.
 func (e *Engine) offer(tx Tx, now time.Time, r *contact.Record, accept bool, ch *Change) error {
 	route, o, err := contact.NewRoute(e.Rand, now, e.Home.Realm, e.Home.Live)
 	if err != nil {
@@ -98,8 +98,11 @@ func (e *Engine) offer(tx Tx, now time.Time, r *contact.Record, accept bool, ch 
 		return err
 	}
 	ctl := &content.Control{Accept: accept, Name: e.Name, Route: contact.AppendOffer(nil, o, e.Home.Realm)}
-	if err := e.prekeys(r, ctl); err != nil {
-		return err
+	// Every set pushes out an old one that a restored device may still go by.
+	if n := len(r.Given); n == 0 || now.Unix()-r.Given[n-1].Born >= RenewDays*daySeconds {
+		if err := e.prekeys(now, r, ctl); err != nil {
+			return err
+		}
 	}
 	if err := tx.PutContact(r); err != nil {
 		return err
@@ -115,13 +118,13 @@ func (e *Engine) offer(tx Tx, now time.Time, r *contact.Record, accept bool, ch 
 
 // prekeys adds prekeys of ours for this contact alone, with which they, or we
 // with theirs, can start a session again.
-func (e *Engine) prekeys(r *contact.Record, ctl *content.Control) error {
+func (e *Engine) prekeys(now time.Time, r *contact.Record, ctl *content.Control) error {
 	private, public, err := pqxdh.NewPrekeys(e.Rand, e.Self.Sign, false)
 	if err != nil {
 		return err
 	}
 	defer private.Wipe()
-	g := contact.Given{Private: private.Append(nil), Public: public.Append(nil)}
+	g := contact.Given{Private: private.Append(nil), Public: public.Append(nil), Born: now.Unix()}
 	r.Give(g)
 	ctl.Prekeys = g.Public
 	return nil
@@ -132,7 +135,7 @@ func (e *Engine) control(tx Tx, now time.Time, r *contact.Record, said *content.
 	c := said.Control
 	if len(c.Prekeys) > 0 {
 		if p, err := pqxdh.ParsePrekeys(c.Prekeys); err == nil && e.signedBy(r, p) {
-			r.Prekeys = c.Prekeys
+			r.Before, r.Prekeys = r.Prekeys, c.Prekeys
 		}
 	}
 	if len(c.Manifest) > 0 {
@@ -168,10 +171,10 @@ func (e *Engine) control(tx Tx, now time.Time, r *contact.Record, said *content.
 	return nil
 }
 
-// greet answers an acceptance with prekeys of ours.
+// greet gives a contact prekeys of ours, whatever they have.
 func (e *Engine) greet(tx Tx, now time.Time, r *contact.Record, ch *Change) error {
 	ctl := &content.Control{}
-	if err := e.prekeys(r, ctl); err != nil {
+	if err := e.prekeys(now, r, ctl); err != nil {
 		return err
 	}
 	if err := tx.PutContact(r); err != nil {

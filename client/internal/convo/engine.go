@@ -36,6 +36,7 @@ type Change struct {
 	Added   []*Row   // sealed and ready to go
 	Removed []int64  // rows that must not go again
 	Owes    []int64  // contacts that wait for an ack
+	Again   []int64  // those of them that have an ack of ours already, which they did not get
 	Heard   int64    // a device that just proved to be there
 	Routes  bool     // the set of own routes changed
 	Invites bool     // an invite was used up: its blob can go

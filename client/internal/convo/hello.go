@@ -54,8 +54,13 @@ func (e *Engine) Met(tx Tx, now time.Time, route *contact.RouteRecord, whole []b
 	if _, _, err := e.take(tx, now, r, rec, in.Block, false, ch); err != nil {
 		return nil, err
 	}
-	if r.State == contact.Accepted {
-		return ch, e.accept(tx, now, r, ch)
+	if r.State != contact.Accepted {
+		return ch, nil
 	}
-	return ch, nil
+	// What waits for somebody we had asked ourselves is in a session that they
+	// may never get.
+	if err := e.resealAll(tx, now, r.ID, ch); err != nil {
+		return nil, err
+	}
+	return ch, e.accept(tx, now, r, ch)
 }

@@ -47,7 +47,7 @@ func (e *Engine) Pair(tx Tx, now time.Time, route *contact.RouteRecord, m wire.M
 	} else if ok {
 		return e.again(tx, r.ID, m, ch)
 	}
-	s, block, late, err := e.open(tx, now, r.ID, payload)
+	s, block, late, err := e.open(tx, now, r, payload)
 	if err != nil {
 		return 0, nil, err
 	}
@@ -61,6 +61,7 @@ func (e *Engine) Pair(tx Tx, now time.Time, route *contact.RouteRecord, m wire.M
 		if err := errors.Join(tx.PutSession(s), tx.PutOpened(r.ID, hash, m, now.Unix()/daySeconds, true)); err != nil {
 			return 0, nil, err
 		}
+		ch.Again = append(ch.Again, r.ID)
 		ch.owes(r.ID)
 		return Nothing, ch, nil
 	}
@@ -91,7 +92,7 @@ func (e *Engine) again(tx Tx, id int64, m wire.MessageID, ch *Change) (Outcome, 
 	if err := tx.Settle(id, []wire.MessageID{m}, true); err != nil {
 		return 0, nil, err
 	}
-	ch.Heard = id
+	ch.Heard, ch.Again = id, append(ch.Again, id)
 	ch.owes(id)
 	return Nothing, ch, nil
 }
@@ -99,8 +100,8 @@ func (e *Engine) again(tx Tx, id int64, m wire.MessageID, ch *Change) (Outcome, 
 // open tries the contact's sessions, the primary one first. It returns the
 // session with its next state, not yet stored, or nil when none opens it, and
 // whether the message is older than the newest one so far.
-func (e *Engine) open(tx Tx, now time.Time, id int64, payload []byte) (_ *contact.SessionRecord, block []byte, late bool, err error) {
-	all, err := tx.SessionsOf(id)
+func (e *Engine) open(tx Tx, now time.Time, r *contact.Record, payload []byte) (_ *contact.SessionRecord, block []byte, late bool, err error) {
+	all, err := tx.SessionsOf(r.ID)
 	if err != nil {
 		return nil, nil, false, err
 	}
@@ -114,17 +115,41 @@ func (e *Engine) open(tx Tx, now time.Time, id int64, payload []byte) (_ *contac
 				return nil, nil, false, fmt.Errorf("opening session: %w", err)
 			}
 			block, err := s.Open(e.Rand, now, payload)
-			if err == nil {
-				late = !rec.Primary || s.Highest() <= rec.Highest
-				rec.State, rec.Highest = s.Append(nil), s.Highest()
+			if err != nil {
+				s.Wipe()
+				continue
 			}
+			if !rec.Primary && rec.Initiator && rec.Highest == 0 {
+				err = e.crossed(tx, r, rec, all)
+			}
+			late = !rec.Primary || s.Highest() <= rec.Highest
+			rec.State, rec.Highest = s.Append(nil), s.Highest()
 			s.Wipe()
-			if err == nil {
-				return rec, block, late, nil
-			}
+			return rec, block, late, err
 		}
 	}
 	return nil, nil, false, nil
+}
+
+// crossed is called when a session that we started opens its first message while
+// we write in one that they started: the two hellos crossed and each end took
+// the other's. Both ends then write in the one that the smaller root started.
+//
+// spec: hello.md#simultaneous-hellos
+func (e *Engine) crossed(tx Tx, r *contact.Record, rec *contact.SessionRecord, all []*contact.SessionRecord) error {
+	if !e.Self.Manifest.Root.Less(r.Root) {
+		return nil
+	}
+	for _, o := range all {
+		if o.Primary {
+			o.Primary = false
+			if err := tx.PutSession(o); err != nil {
+				return err
+			}
+		}
+	}
+	rec.Primary = true
+	return nil
 }
 
 // take reads a block and does what it says. A block that this version cannot

@@ -44,7 +44,7 @@ func (e *Engine) unopened(tx Tx, now time.Time, r *contact.Record, hash [16]byte
 	if since < brokenAfter {
 		return nil
 	}
-	return e.rekey(tx, now, r, "the session with them did not fit any more; a new one was started", ch)
+	return e.rekey(tx, now, r, "the session with them did not fit any more, so a new one was started: one of the two devices has older storage than it had", ch)
 }
 
 // rekey starts a new session with a contact by the prekeys they gave inside the
@@ -53,13 +53,20 @@ func (e *Engine) unopened(tx Tx, now time.Time, r *contact.Record, hash [16]byte
 //
 // spec: hello.md#starting-again
 func (e *Engine) rekey(tx Tx, now time.Time, r *contact.Record, why string, ch *Change) error {
-	if since := now.Sub(time.Unix(r.Rekeyed, 0)); since >= 0 && since < rekeyEvery {
+	if since := now.Sub(time.Unix(r.Rekeyed, 0)); r.Stop || since >= 0 && since < rekeyEvery {
 		return nil
 	}
 	r.Broken, r.Rekeyed = nil, now.Unix()
 	if len(r.Prekeys) == 0 {
 		r.Warning = "the session with them is broken and they gave no keys to start again; exchange a new invite"
 		return errors.Join(tx.PutContact(r), e.notice(tx, now, r.ID, r.Warning, ch))
+	}
+	unanswered, err := e.withdraw(tx, r, ch)
+	if err != nil {
+		return err
+	}
+	if unanswered && len(r.Before) > 0 {
+		r.Before, r.Prekeys = r.Prekeys, r.Before // they may have lost the newest
 	}
 	prekeys, err := pqxdh.ParsePrekeys(r.Prekeys)
 	if err != nil {
@@ -90,7 +97,7 @@ func (e *Engine) rekey(tx Tx, now time.Time, r *contact.Record, why string, ch *
 		return err
 	}
 	r.Hello = id
-	if err := errors.Join(tx.PutContact(r), tx.PutRoute(route), contact.MakePrimary(tx, r.ID, s, now, true)); err != nil {
+	if err := errors.Join(tx.PutContact(r), tx.PutRoute(route), contact.MakePrimary(tx, r.ID, s, now)); err != nil {
 		return err
 	}
 	row := &Row{Contact: r.ID, Message: id, Sealed: true, Hello: true, State: Queued, Born: now.Unix(), Made: now.Unix(), Payload: whole, NewWay: route.ID}
@@ -101,7 +108,25 @@ func (e *Engine) rekey(tx Tx, now time.Time, r *contact.Record, why string, ch *
 	if err := e.resealAll(tx, now, r.ID, ch); err != nil {
 		return err
 	}
+	// The prekeys of ours that they hold may be such as this device has lost.
+	if err := e.greet(tx, now, r, ch); err != nil {
+		return err
+	}
 	return e.notice(tx, now, r.ID, why, ch)
+}
+
+// withdraw takes back a hello of ours that started again and was not answered,
+// and reports whether there was one: another session takes its place.
+func (e *Engine) withdraw(tx Tx, r *contact.Record, ch *Change) (bool, error) {
+	row, err := tx.RowOf(r.ID, r.Hello)
+	if err == ErrGone {
+		return false, nil
+	}
+	if err != nil || row.Event != 0 { // a first hello has something to say
+		return false, err
+	}
+	ch.Removed = append(ch.Removed, row.ID)
+	return true, tx.DeleteRow(row.ID)
 }
 
 // wholeHello pads a hello for a pair route to the size of every hello: length 2
@@ -149,7 +174,7 @@ func (e *Engine) Again(tx Tx, now time.Time, route *contact.RouteRecord, whole [
 		return 0, nil, err
 	}
 	id, _, err := sealed.Fragments(wire.KindHello, whole)
-	if err != nil || r.State != contact.Accepted {
+	if err != nil || r.State != contact.Accepted || r.Stop {
 		return Rejected, ch, nil
 	}
 	hash := session.InnerHash(whole)
@@ -164,7 +189,9 @@ func (e *Engine) Again(tx Tx, now time.Time, route *contact.RouteRecord, whole [
 	}
 	s, block := e.acceptGiven(now, r, hello)
 	if s == nil {
-		return Rejected, ch, nil
+		// It is for prekeys that this device does not have, any more or yet
+		// again: only a session that we start can come about.
+		return Rejected, ch, e.rekey(tx, now, r, "a session that they started did not fit; another one was started", ch)
 	}
 	defer s.Wipe()
 	offer, realm, err := contact.ParseOffer(hello.Route)
@@ -174,28 +201,25 @@ func (e *Engine) Again(tx Tx, now time.Time, route *contact.RouteRecord, whole [
 	if err := r.NewManifest(hello.Manifest, now); err != nil {
 		return Nothing, ch, errors.Join(tx.PutContact(r), e.notice(tx, now, r.ID, r.Warning, ch))
 	}
-	// Both may start again at once: the smaller root's session is written in.
-	theirs := true
-	if _, err := tx.RowOf(r.ID, r.Hello); err == nil {
-		theirs = r.Root.Less(e.Self.Manifest.Root)
-	} else if err != ErrGone {
+	// A hello of ours may be on its way, or lost for ever: theirs has come, so
+	// this session both ends have.
+	if _, err := e.withdraw(tx, r, ch); err != nil {
 		return 0, nil, err
 	}
 	r.Device, r.Broken, ch.Heard = int(hello.Device), nil, r.ID
-	if err := errors.Join(tx.PutContact(r), contact.MakePrimary(tx, r.ID, s, now, theirs), e.newRoute(tx, now, r, contact.TheirRoute(sentAt(block), r.ID, &offer, realm)),
+	if err := errors.Join(tx.PutContact(r), contact.MakePrimary(tx, r.ID, s, now),
+		e.newRoute(tx, now, r, contact.TheirRoute(sentAt(block), r.ID, &offer, realm)),
 		tx.PutOpened(r.ID, hash, id, now.Unix()/daySeconds, true)); err != nil {
 		return 0, nil, err
 	}
-	if theirs {
-		if err := e.resealAll(tx, now, r.ID, ch); err != nil {
-			return 0, nil, err
-		}
+	if err := e.resealAll(tx, now, r.ID, ch); err != nil {
+		return 0, nil, err
 	}
 	if err := e.offer(tx, now, r, false, ch); err != nil {
 		return 0, nil, err
 	}
 	ch.owes(r.ID)
-	return Shown, ch, e.notice(tx, now, r.ID, "they started a new session; an older copy of their device may have been restored", ch)
+	return Shown, ch, e.notice(tx, now, r.ID, "they started a new session: one of the two devices has older storage than it had", ch)
 }
 
 // sentAt returns when a block was written, by its author's clock.
