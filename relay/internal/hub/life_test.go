@@ -2,6 +2,7 @@ package hub
 
 import (
 	"encoding/binary"
+	"slices"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -254,6 +255,26 @@ func TestBreachesOfRFC6455EndTheConnection(t *testing.T) {
 				}
 			})
 		}
+	}
+}
+
+// TestNothingIsHeardAfterTheEnd: what follows a close frame or a breach, even in
+// the same packet, is not taken.
+func TestNothingIsHeardAfterTheEnd(t *testing.T) {
+	for name, last := range map[string][]byte{
+		"close": mask(ws.Close, []byte{3, 232}), "text": mask(ws.Text, nil), "bad put": mask(ws.Binary, make([]byte, 7)),
+	} {
+		virtual(t, Config{}, func(t *testing.T, w *world) {
+			k := owner(t)
+			a, p := w.watch(k), w.open("/v1/put")
+			go p.nc.Write(slices.Concat(mask(ws.Binary, putFrame(k, 1)), last, mask(ws.Binary, putFrame(k, 2))))
+			p.end()
+			a.cell(k, 1)
+			synctest.Wait()
+			if a.silent(); t.Failed() {
+				t.Errorf("%s: got the cell after it", name)
+			}
+		})
 	}
 }
 
