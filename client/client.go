@@ -29,7 +29,8 @@ type Client struct {
 	out     *outbox.Outbox // nil unless Run is running
 	in      *inbox.Inbox
 	linked  bool
-	trouble string
+	trouble string        // with the network
+	failing string        // the vault, at the last cell that came
 	away    time.Time     // since when our relay is not connected; zero: it is
 	work    chan struct{} // wakes the chores of Run
 

@@ -21,7 +21,7 @@ func (c *Client) Doctor(ctx context.Context) ([]Check, error) {
 	checks := []Check{{"vault", "ok", "opens, and every row that was read is as it was written", ""}}
 	checks = append(checks, c.doctorRelay(ctx)...)
 	switch {
-	case st.Running && st.Connected:
+	case st.Running && st.Connected && st.Trouble == "":
 		checks = append(checks, Check{"messages", "ok", "a process is moving messages and has its relay", ""})
 	case st.Running:
 		checks = append(checks, Check{"messages", "warn", orElse(st.Trouble, "a process runs and is looking for its relay"), "messages wait here; nothing is lost"})

@@ -370,6 +370,7 @@ func (k *keyring) commit(ctx context.Context, route int64, f func(vault.Store, t
 		outcome, ch, err = f(tx, now, r)
 		return ch, err
 	})
+	k.c.stored(err)
 	if err != nil {
 		return 0, err
 	}

@@ -119,6 +119,22 @@ func (c *Client) note(err error) {
 	c.mu.Unlock()
 }
 
+// stored notes how the vault took the last cell that came.
+func (c *Client) stored(err error) {
+	text := ""
+	switch err = vaultError(err); {
+	case errors.Is(err, ErrFull):
+		text = "the disk is full: nothing that comes can be kept, and nothing is acked; make room"
+	case err != nil && !errors.Is(err, context.Canceled):
+		text = "the vault cannot be written: nothing that comes can be kept, and nothing is acked"
+	}
+	c.mu.Lock()
+	c.failing = text
+	c.mu.Unlock()
+}
+
+const doubtedTime = "the relay's signed time and this device's clock are too far apart; set the clock"
+
 // plain says a network error without anything that names a peer.
 func plain(err error) string {
 	switch {
@@ -127,7 +143,7 @@ func plain(err error) string {
 	case errors.Is(err, transport.ErrIdentity):
 		return "the relay does not have the key that was pinned: nothing is sent or received; ask its operator"
 	case errors.Is(err, transport.ErrTime):
-		return "the relay's signed time and this device's clock are too far apart; set the clock"
+		return doubtedTime
 	case errors.Is(err, transport.ErrRefused):
 		return "the relay refuses this connection"
 	}

@@ -22,8 +22,14 @@ func (c *Client) Status(ctx context.Context) (Status, error) {
 	if c.profile.Live != 0 {
 		st.RelayKey = KeyText(c.profile.Realm.Pin)
 	}
-	out, live := c.out, c.profile.Live
+	out, in, live := c.out, c.in, c.profile.Live
+	if c.failing != "" {
+		st.Trouble = c.failing
+	}
 	c.mu.Unlock()
+	if in != nil && in.TimeDoubted() {
+		st.Trouble = doubtedTime
+	}
 	st.Exposure = exposureDirect
 	if c.opt.Network != nil && c.opt.Network.Proxy() != "" {
 		st.Exposure, st.Proxy = exposureProxy, c.opt.Network.Proxy()

@@ -66,6 +66,14 @@ func (c *clock) learn(unix int64) (changed bool, err error) {
 	return true, nil
 }
 
+// TimeDoubted reports whether the last signed time is not to be believed: the
+// relay's clock or the local one is wrong by more than a live period.
+func (n *Inbox) TimeDoubted() bool {
+	n.clock.mu.Lock()
+	defer n.clock.mu.Unlock()
+	return n.clock.lied
+}
+
 // period returns the live period of a corrected time.
 func (n *Inbox) period(now time.Time) uint64 {
 	return addr.PeriodAt(now.Unix(), uint16(n.cfg.Live/time.Second))
