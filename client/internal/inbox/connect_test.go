@@ -213,9 +213,14 @@ func TestKeysThatFailAreAskedAgain(t *testing.T) {
 		pass(40 * time.Second)
 		w.shared(period())
 		w.set(func() { w.keysErr = errors.New("vault is locked") })
-		pass(live)
+		pass(3 * live)
 		if len(w.running(period())) != 0 {
 			t.Fatal("got a period whose addresses cannot be known")
+		}
+		before := w.askedFor(period() - 2)
+		pass(live / 2)
+		if n := w.askedFor(period()-2) - before; n != 0 {
+			t.Errorf("got %d askings for a period that is over, want none", n)
 		}
 		w.set(func() { w.keysErr = nil })
 		pass(40 * time.Second)

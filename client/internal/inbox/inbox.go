@@ -210,11 +210,16 @@ func (n *Inbox) look() {
 // fail keeps an error for State.
 func (n *Inbox) fail(err error) {
 	n.mu.Lock()
+	n.keep(err)
+	n.mu.Unlock()
+	n.look()
+}
+
+// keep is fail for who holds the lock.
+func (n *Inbox) keep(err error) {
 	if len(n.failed) < maxFailed {
 		n.failed = append(n.failed, err)
 	}
-	n.mu.Unlock()
-	n.look()
 }
 
 // tell says what has changed.

@@ -224,6 +224,8 @@ func breakAndGo(t *testing.T, seed uint64, f memory.Faults) {
 		}
 	}
 	senders.Wait()
+	p.mu.Lock()
+	defer p.mu.Unlock()
 	for m := range uint64(300) {
 		if p.shown[m] == 0 {
 			t.Errorf("message %d never arrived", m)

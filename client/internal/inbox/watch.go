@@ -100,8 +100,7 @@ func (w *watch) run(ctx context.Context) {
 			tries = -1
 			continue // still ready: this is no gap that anybody should hear of
 		}
-		w.setReady(false)
-		w.n.fail(fmt.Errorf("watching: %w", err))
+		w.lost(fmt.Errorf("watching: %w", err))
 		if !begin.IsZero() && time.Since(begin) >= lasting {
 			tries = 0
 		}
@@ -180,6 +179,16 @@ func (w *watch) setReady(ready bool) {
 	if changed {
 		w.n.look()
 	}
+}
+
+// lost says that the connection is gone together with the reason, so that nobody
+// hears of the one without the other.
+func (w *watch) lost(err error) {
+	w.n.mu.Lock()
+	w.ready = false
+	w.n.keep(err)
+	w.n.mu.Unlock()
+	w.n.look()
 }
 
 // set makes the set of a connection. The decoys of the last one stay: if they
