@@ -148,7 +148,7 @@ func held(t *testing.T, dir string) {
 func attached(t *testing.T, dir string) *profile {
 	t.Helper()
 	a := newApp()
-	a.secret = []byte("x")
+	a.secret, a.note = []byte("x"), func(string) {}
 	p := &profile{a: a, dir: dir}
 	if _, _, err := p.service(t.Context()); err != nil {
 		t.Fatal(err)
@@ -179,15 +179,15 @@ func TestKilledOwnerDoesNotDoubleAMessage(t *testing.T) {
 }
 
 func TestKilledOwnerMayHaveDoneIt(t *testing.T) {
-	dir := t.TempDir()
-	killed(t, dir, func() { inherit(t, dir, &owner{}) })
-	p := attached(t, dir)
-	if _, err := p.Unsend(t.Context(), 9); !errors.Is(err, rpc.ErrLost) {
+	inherited := func() *profile {
+		dir := t.TempDir()
+		killed(t, dir, func() { inherit(t, dir, &owner{}) })
+		return attached(t, dir)
+	}
+	if _, err := inherited().Unsend(t.Context(), 9); !errors.Is(err, rpc.ErrLost) {
 		t.Errorf("a call that must not be made twice: got %v, want %v", err, rpc.ErrLost)
 	}
-	dir = t.TempDir()
-	killed(t, dir, func() { inherit(t, dir, &owner{}) })
-	if err := attached(t, dir).RevokeInvite(t.Context(), 1); err != nil {
+	if err := inherited().RevokeInvite(t.Context(), 1); err != nil {
 		t.Errorf("a call that may be made twice: got %v, want it to be made again", err)
 	}
 }
