@@ -58,7 +58,7 @@ const layers = `
 
 	ui/text: client
 	ui/rpc:  client
-	lab:     client client/transport client/transport/memory client/transport/relay internal/key internal/wire internal/addr relay ui/text
+	lab:     client client/transport client/transport/memory client/transport/relay internal/key internal/wire internal/addr internal/invite relay ui/text
 
 	cmd/tacet:       client client/transport client/transport/relay ui/rpc ui/text
 	cmd/tacet-relay: relay

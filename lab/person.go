@@ -29,7 +29,7 @@ type Person struct {
 	ready   chan struct{} // closed when the process that runs is ready
 	next    int
 	answers map[int]chan told
-	heard   []client.Event         // as told, in that order, again and again
+	heard   []Heard                // as told, in that order, again and again
 	known   map[int64]bool         // numbers in heard
 	latest  map[int64]client.Event // by number
 	news    chan struct{}          // closed and replaced when anything was heard
@@ -125,7 +125,7 @@ func (p *Person) hear(line []byte, ready chan struct{}) {
 // only rise. Callers hold mu.
 func (p *Person) note(e client.Event, stream bool) {
 	if stream {
-		p.heard = append(p.heard, e)
+		p.heard = append(p.heard, Heard{e, time.Now()})
 		p.known[e.Seq] = true
 	}
 	if old, ok := p.latest[e.Seq]; !ok || rank(e.State) >= rank(old.State) {
@@ -246,6 +246,23 @@ func (p *Person) Kill() {
 	}
 }
 
+// Fall lays a trap for the process that runs: a moment at which it kills itself.
+func (p *Person) Fall(ctx context.Context, f Fall) error {
+	p.mu.Lock()
+	proc := p.p
+	p.mu.Unlock()
+	proc.expectKill()
+	_, err := p.ask(ctx, ask{Do: "fall", Fall: &f})
+	return err
+}
+
+// pid is the number of the process.
+func (p *Person) pid() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.p.pid()
+}
+
 // Stop lets the process end in its own way, and returns what went wrong in it.
 func (p *Person) Stop() error {
 	p.mu.Lock()
@@ -290,12 +307,36 @@ func (p *Person) Events() []client.Event {
 	return all
 }
 
+// Heard is an event as a process told it, and when it was heard.
+type Heard struct {
+	client.Event
+	When time.Time
+}
+
 // Heard returns every event of the streams of all the processes there were, in
 // that order: one event is told once for every change of it.
-func (p *Person) Heard() []client.Event {
+func (p *Person) Heard() []Heard {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return slices.Clone(p.heard)
+}
+
+// Follow calls f with everything that is heard, until ctx ends.
+func (p *Person) Follow(ctx context.Context, f func(Heard)) {
+	for n := 0; ; {
+		p.mu.Lock()
+		news, fresh := p.news, slices.Clone(p.heard[n:])
+		p.mu.Unlock()
+		for _, h := range fresh {
+			f(h)
+		}
+		n += len(fresh)
+		select {
+		case <-news:
+		case <-ctx.Done():
+			return
+		}
+	}
 }
 
 // shown counts how often each text was shown to the person, by the streams of

@@ -21,6 +21,9 @@ const stopWithin = 15 * time.Second
 // errEnded is what a question to a process that is not there is answered with.
 var errEnded = errors.New("the process has ended")
 
+// errFreeze is returned where processes cannot be frozen.
+var errFreeze = errors.New("this system cannot freeze a process")
+
 // process is this program started once more in a role, so that it can really
 // be frozen and killed. It is told what to do in lines of JSON and answers in
 // such lines. Should we die without a word, it sees the end of its input; one

@@ -1,12 +1,9 @@
 package lab
 
 import (
-	"errors"
 	"os/exec"
 	"syscall"
 )
-
-var errFreeze = errors.New("this system cannot freeze a process")
 
 func apart(cmd *exec.Cmd) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{CreationFlags: syscall.CREATE_NEW_PROCESS_GROUP}

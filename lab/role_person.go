@@ -42,6 +42,7 @@ type (
 		Link  string        `json:"link,omitempty"`
 		Texts []string      `json:"texts,omitempty"`
 		Every time.Duration `json:"every,omitempty"`
+		Fall  *Fall         `json:"fall,omitempty"`
 	}
 	told struct {
 		ID       int              `json:"id,omitempty"`
@@ -58,8 +59,9 @@ type (
 
 // actor is a person's process from the inside.
 type actor struct {
-	c   *client.Client
-	out *speaker
+	c     *client.Client
+	out   *speaker
+	traps *trap
 }
 
 // playPerson is a profile that runs, as `tacet chat` runs one.
@@ -68,8 +70,9 @@ func playPerson(in *bufio.Reader, out *speaker) error {
 	if err := hear(in, &o); err != nil {
 		return err
 	}
+	traps := &trap{fall: o.Fall}
 	opt := client.Options{
-		Dir: o.Dir, Passphrase: []byte(o.Passphrase), Network: wayFrom(o.From), WeakVault: true, AckMean: o.AckMean, Boundary: o.Fall.at(),
+		Dir: o.Dir, Passphrase: []byte(o.Passphrase), Network: wayFrom(o.From), WeakVault: true, AckMean: o.AckMean, Boundary: traps.at,
 	}
 	ctx, stop := context.WithCancel(context.Background())
 	defer stop()
@@ -87,7 +90,7 @@ func playPerson(in *bufio.Reader, out *speaker) error {
 	if err != nil {
 		return err
 	}
-	a := &actor{c: c, out: out}
+	a := &actor{c: c, out: out, traps: traps}
 	var wg sync.WaitGroup
 	var errs [2]error
 	wg.Go(func() { defer stop(); errs[0] = c.Run(ctx) })
@@ -107,30 +110,37 @@ func playPerson(in *bufio.Reader, out *speaker) error {
 	return errors.Join(err, errs[0], errs[1], c.Close())
 }
 
-// at returns what is to be called at every boundary.
-func (f Fall) at() func(string) {
-	if f.Boundary == "" {
-		return nil
+// trap is what lies at the boundaries of a process.
+type trap struct {
+	mu   sync.Mutex // guards the rest
+	fall Fall
+}
+
+// set lays a trap.
+func (t *trap) set(f Fall) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.fall = f
+}
+
+// at is called at every boundary.
+func (t *trap) at(name string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if name != t.fall.Boundary {
+		return
 	}
-	var mu sync.Mutex
-	left := f.Nth
-	return func(name string) {
-		if name != f.Boundary {
-			return
-		}
-		mu.Lock()
-		defer mu.Unlock()
-		if left--; left == 0 {
-			self, err := os.FindProcess(os.Getpid())
-			if err == nil {
-				err = self.Kill()
-			}
-			if err != nil {
-				panic(fmt.Sprintf("lab: a process cannot kill itself: %v", err))
-			}
-			select {} // until the signal is here
-		}
+	if t.fall.Nth--; t.fall.Nth != 0 {
+		return
 	}
+	self, err := os.FindProcess(os.Getpid())
+	if err == nil {
+		err = self.Kill()
+	}
+	if err != nil {
+		panic(fmt.Sprintf("lab: a process cannot kill itself: %v", err))
+	}
+	select {} // until the signal is here
 }
 
 // answer answers questions until there are none, one after the other; only
@@ -176,8 +186,15 @@ func (a *actor) do(ctx context.Context, q ask) (t told) {
 		for _, inv := range all {
 			t.Text = inv.Link
 		}
+	case "revoke":
+		var all []client.Invite
+		if all, err = a.c.Invites(ctx); err == nil {
+			err = a.c.RevokeInvite(ctx, all[len(all)-1].ID)
+		}
 	case "accept":
 		_, err = a.c.Accept(ctx, client.AcceptOptions{Link: q.Link, Text: q.Text, Name: q.Who})
+	case "fall":
+		a.traps.set(*q.Fall)
 	case "rename":
 		_, err = a.c.Rename(ctx, q.Who, q.Text)
 	case "safety":

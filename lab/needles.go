@@ -1,0 +1,107 @@
+package lab
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/tacet-chat/tacet/client"
+	"github.com/tacet-chat/tacet/internal/invite"
+)
+
+// secrets returns keys of a person and of one of their routes: all that an
+// invite gives away to whoever holds its link. The invite is made for this and
+// revoked.
+func (s *Stage) secrets(ctx context.Context, p *Person) (all []Needle, err error) {
+	text, err := p.Invite(ctx)
+	if err != nil {
+		return nil, err
+	}
+	link, err := invite.ParseLink(text)
+	if err != nil {
+		return nil, err
+	}
+	blob, _, err := wayFrom("").FetchUnpinned(ctx, s.Tap.Name(), link.ID())
+	if err != nil {
+		return nil, fmt.Errorf("fetching a bundle: %w", err)
+	}
+	b, err := invite.Open(link, blob, time.Now())
+	if err != nil {
+		return nil, fmt.Errorf("opening a bundle: %w", err)
+	}
+	if _, err := p.ask(ctx, ask{Do: "revoke"}); err != nil {
+		return nil, err
+	}
+	add := func(what string, b []byte) {
+		all = append(all, Needle{"the " + what + " of " + p.Name, slices.Clone(b)})
+	}
+	add("root key", b.Root[:])
+	for _, d := range b.Manifest.Devices {
+		add("signing key", d.Sign[:])
+		add("device key", d.DH[:])
+		add("hash of the device key", d.XWing[:])
+	}
+	add("signed prekey", b.Prekeys.Signed[:])
+	add("one-time prekey", b.Prekeys.OneTime[:])
+	add("post-quantum prekey", b.Prekeys.KEM[:])
+	add("invite's seal key", b.Seal[:])
+	add("invite's route key", b.Route.Public[:])
+	add("invite's route secret", b.Route.Secret.Bytes())
+	add("invite's salt", b.Salt[:])
+	key := link.Key()
+	add("key of the bundle", key.Bytes())
+	add("link's secret", link.Secret[:])
+	return all, nil
+}
+
+// words returns what must be nowhere of what people said and are called.
+func (s *Stage) words(ctx context.Context, link string) (all []Needle, err error) {
+	add := func(what, text string) { all = append(all, Needle{what, []byte(text)}) }
+	add("passphrase", passphrase)
+	add("invite's code", link[strings.LastIndexByte(link, '#')+1:])
+	safety, err := s.Ada.ask(ctx, ask{Do: "safety", Who: "bob"})
+	if err != nil {
+		return nil, err
+	}
+	add("safety number", safety.Text)
+	add("safety number", strings.ReplaceAll(safety.Text, " ", ""))
+	for _, p := range []*Person{s.Ada, s.Bob} {
+		add("name", p.Name)
+		p.mu.Lock()
+		add("recovery words of "+p.Name, strings.Join(p.words, " "))
+		p.mu.Unlock()
+		events, err := p.Read(ctx)
+		if err != nil {
+			return nil, err
+		}
+		for _, e := range events {
+			if e.Out && e.State != client.Told {
+				add("message text", e.Text)
+			}
+		}
+	}
+	return all, nil
+}
+
+// traces returns what a tap saw of addresses: those of routes, decoys included,
+// those of the network, and the beginning of every cell.
+func (s *Stage) traces() (all []Needle) {
+	for _, g := range s.Tap.Seen(time.Time{}) {
+		for _, a := range g.Addresses() {
+			all = append(all, Needle{"address", a[:]})
+		}
+		for _, c := range g.Cells() {
+			all = append(all, Needle{"cell", c.Cell[:24]})
+		}
+	}
+	for _, p := range []*Person{s.Ada, s.Bob} {
+		if p.order.From != "" {
+			all = append(all, Needle{"network address of " + p.Name, []byte(p.order.From)})
+			all = append(all, Needle{"network address of " + p.Name, net.ParseIP(p.order.From).To4()})
+		}
+	}
+	return all
+}
