@@ -121,7 +121,7 @@ func (c *conn) serve() {
 	c.mu.Unlock()
 	c.role.greet()
 	c.read()
-	c.close()
+	c.abort(false)
 	c.wheel.disarm(&c.life)
 	c.role.gone()
 	h.mu.Lock()
@@ -169,9 +169,7 @@ func (c *conn) frame(op ws.Op, n int) []byte {
 // send queues a frame and gets it written.
 func (c *conn) send(op ws.Op, payload []byte) {
 	c.mu.Lock()
-	if b := c.frame(op, len(payload)); b != nil {
-		copy(b, payload)
-	}
+	copy(c.frame(op, len(payload)), payload)
 	c.mu.Unlock()
 	c.flush()
 }
@@ -191,61 +189,28 @@ func (c *conn) end(code ws.Code) {
 	c.flush()
 }
 
-func (c *conn) goAway() { c.end(ws.GoingAway) }
-
 // finish is called by the flusher when everything has been written after end.
 func (c *conn) finish() {
-	type closeWriter interface{ CloseWrite() error }
-	if c.tls == nil && c.stream != c.nc {
-		if t, ok := c.stream.(closeWriter); ok {
-			t.CloseWrite() // TLS of somebody else's: the flusher may wait here
-		}
-	}
-	if w, ok := c.nc.(closeWriter); ok && !c.byPeer.Load() && w.CloseWrite() == nil {
+	w, ok := c.nc.(interface{ CloseWrite() error })
+	if ok && c.raw != nil && !c.byPeer.Load() && w.CloseWrite() == nil {
 		return // closing now could destroy what the peer has not read yet
 	}
 	c.abort(false)
 }
 
-// close ends the connection at once. It may wait until nothing uses the socket.
-func (c *conn) close() {
-	c.mu.Lock()
-	mine := c.mark()
-	c.mu.Unlock()
-	if mine {
-		c.nc.Close()
-	}
-}
-
-// abort is close for those who must not wait. reset says that the system need
-// not bring home what was written. The reader ends soon after.
+// abort ends the connection at once. reset says that the system need not bring
+// home what was written. The goroutine that reads ends soon after.
 func (c *conn) abort(reset bool) {
 	c.mu.Lock()
 	c.shut(reset)
 	c.mu.Unlock()
 }
 
-// shut is abort for holders of mu.
+// shut is abort for holders of mu. Closing a socket can wait for whoever uses
+// it, so that is done by somebody else.
 func (c *conn) shut(reset bool) {
-	if !c.mark() {
-		return
-	}
-	end := func() {
-		if t, ok := c.nc.(interface{ SetLinger(int) error }); ok && reset {
-			t.SetLinger(0)
-		}
-		c.nc.Close()
-	}
-	if !c.hub.spawn(end) {
-		end()
-	}
-}
-
-// mark makes the state closed and lets the queue go. It reports whether
-// the caller is the one who has to close the socket. Callers hold mu.
-func (c *conn) mark() bool {
 	if c.state == closed {
-		return false
+		return
 	}
 	c.state = closed
 	c.over.Store(true)
@@ -256,5 +221,10 @@ func (c *conn) mark() bool {
 	if c.room != nil {
 		c.room.Broadcast()
 	}
-	return true
+	c.hub.spawn(func() {
+		if t, ok := c.nc.(interface{ SetLinger(int) error }); ok && reset {
+			t.SetLinger(0)
+		}
+		c.nc.Close()
+	})
 }

@@ -87,6 +87,8 @@ func (w *watcher) deliver(rec *record, e *window.Entry, now int64) (mine bool) {
 }
 
 // echo counts k × nonce.
+//
+// spec: relay-api.md#receipt-echo
 func (w *watcher) echo(p []byte, now int64) ws.Code {
 	if len(p) == 0 || len(p)%wire.EchoNonceSize != 0 || len(p) > wire.MaxEchoes*wire.EchoNonceSize {
 		return w.refuse(wire.ReasonFrame)
@@ -105,8 +107,10 @@ func (w *watcher) echo(p []byte, now int64) ws.Code {
 // when its period is long over: its owner has forgotten it.
 func (w *watcher) idle(now int64) {
 	w.mu.Lock()
-	if now > w.last+int64(wire.EchoWithin) {
+	if end := w.last + int64(wire.EchoWithin); now > end {
 		w.copies = nil
+	} else if w.copies != nil { // soon: it says which puts this watcher got
+		w.visitBefore(end + 1)
 	}
 	w.mu.Unlock()
 	if p := w.period.Load(); p != 0 && p+staleAfter < w.hub.period() {

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"math/rand/v2"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/tacet-chat/tacet/internal/wire"
@@ -147,7 +148,7 @@ func TestRingLosesTheOldest(t *testing.T) {
 // TestIdleConnectionsKeepNothing: rings and records go when nothing counts any
 // more.
 func TestIdleConnectionsKeepNothing(t *testing.T) {
-	virtual(t, Config{Ping: 5 * time.Second}, func(t *testing.T, w *world) {
+	virtual(t, Config{}, func(t *testing.T, w *world) {
 		k := owner(t)
 		a, p := w.watch(k), w.open("/v1/put")
 		a.pong.Store(true)
@@ -155,9 +156,11 @@ func TestIdleConnectionsKeepNothing(t *testing.T) {
 		for n := range uint64(200) {
 			p.send(putFrame(k, n))
 			a.echo(a.cell(k, n))
+			time.Sleep(19 * time.Millisecond)
 		}
 		p.answers(200)
-		time.Sleep(20 * time.Second)
+		time.Sleep(100 * time.Millisecond) // 1.6 s after the last cell, long before a ping
+		synctest.Wait()                    // what the readers own stands still as well
 		w.hub.mu.Lock()
 		defer w.hub.mu.Unlock()
 		if len(w.hub.conns) != 2 {

@@ -47,6 +47,7 @@ func hear(h *Hub, b, pieces []byte) []string {
 		}
 		copy(room, b[:k])
 		r.took(k)
+		r.release()
 		b = b[k:]
 		if len(r.carry) > 2*n.largest() || cap(r.carry) > 2*n.largest()+ws.MaxHeader {
 			panic("a part of a frame takes more room than the frame")

@@ -29,6 +29,7 @@ import (
 	"github.com/tacet-chat/tacet/internal/wire"
 	"github.com/tacet-chat/tacet/relay/internal/gate"
 	"github.com/tacet-chat/tacet/relay/internal/window"
+	"github.com/tacet-chat/tacet/relay/internal/ws"
 )
 
 // Limiter says what a peer may begin. Every true of Allow is followed by one
@@ -145,7 +146,7 @@ func (h *Hub) stop() {
 	}
 	h.mu.Unlock()
 	for _, c := range list {
-		c.goAway()
+		c.end(ws.GoingAway)
 	}
 }
 

@@ -231,3 +231,66 @@ func TestAskingForKeysWithoutReadingIsBounded(t *testing.T) {
 		t.Errorf("got %d bytes, want %d", len(x.b), written)
 	}
 }
+
+// TestBindingTiesProofsToTheConnection: where proofs are bound, one made for
+// another connection or for none is refused, and so is a watch without TLS.
+func TestBindingTiesProofsToTheConnection(t *testing.T) {
+	exported := func(p *peer) [32]byte {
+		state := p.nc.(*tls.Conn).ConnectionState()
+		b, err := state.ExportKeyingMaterial("EXPORTER-tacet-v1-proof", nil, 32)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return [32]byte(b)
+	}
+	for _, way := range []string{"tls", "tls of net/http"} {
+		w := real(t, way, Config{Binding: true})
+		other := w.greeted()
+		for name, c := range map[string]struct {
+			binding func(p *peer) [32]byte
+			want    wire.Reason
+		}{
+			"its own":     {exported, 0},
+			"none":        {func(*peer) [32]byte { return [32]byte{} }, wire.ReasonProof},
+			"a neighbour": {func(*peer) [32]byte { return exported(other.peer) }, wire.ReasonProof},
+		} {
+			p := w.greeted()
+			p.binding = c.binding(p.peer)
+			p.send(p.frame(0, w.period(), owner(t)))
+			if c.want == 0 {
+				p.watched(1)
+			} else if _, reason := p.end(); reason != c.want {
+				t.Errorf("%s, %s: got reason %d, want %d", way, name, reason, c.want)
+			}
+		}
+	}
+	plain := real(t, "tcp", Config{Binding: true})
+	if got := plain.get("/v1/watch", upgradeHeaders); got.StatusCode != 400 {
+		t.Errorf("got status %d for a watch without TLS, want 400", got.StatusCode)
+	}
+	if got := plain.get("/v1/put", upgradeHeaders); got.StatusCode != 101 {
+		t.Errorf("got status %d for a put without TLS, want 101", got.StatusCode)
+	}
+}
+
+// TestListenSpeaksOneTLS: version 1.3, and no tickets that would link connections.
+func TestListenSpeaksOneTLS(t *testing.T) {
+	w := real(t, "tls", Config{})
+	old := tls.Client(w.dial().(*tls.Conn).NetConn(), &tls.Config{InsecureSkipVerify: true, MaxVersion: tls.VersionTLS12})
+	if err := old.Handshake(); err == nil {
+		t.Error("got a connection of TLS 1.2, want none")
+	}
+	old.Close()
+	cache := tls.NewLRUClientSessionCache(4)
+	for range 2 {
+		c := tls.Client(w.dial().(*tls.Conn).NetConn(), &tls.Config{InsecureSkipVerify: true, ServerName: "relay", ClientSessionCache: cache})
+		io.WriteString(c, "GET / HTTP/1.1\r\nHost: relay\r\nConnection: close\r\n\r\n")
+		if _, err := io.ReadAll(c); err != nil {
+			t.Fatal(err)
+		}
+		if c.ConnectionState().DidResume {
+			t.Error("got a resumed session, want none")
+		}
+		c.Close()
+	}
+}

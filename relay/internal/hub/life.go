@@ -16,6 +16,8 @@ func (c *conn) visitBefore(at int64) {
 
 // check is what the timer of life does: it looks for signs of life, asks for
 // one where there is none, and cuts off who gave none.
+//
+// spec: relay-api.md#timing
 func (c *conn) check(now int64) {
 	c.mu.Lock()
 	switch {

@@ -290,8 +290,9 @@ func (p *peer) silent() {
 // watching is a peer that watches.
 type watching struct {
 	*peer
-	server [32]byte
-	second []byte
+	server  [32]byte
+	binding [32]byte
+	second  []byte
 }
 
 // greeted opens a watch connection and takes the greeting.
@@ -302,7 +303,7 @@ func (w *world) greeted() *watching {
 	if len(g) != wire.GreetingSize || g[0] != byte(wire.FrameGreeting) {
 		w.t.Fatalf("got greeting %x", g)
 	}
-	return &watching{p, [32]byte(g[1:]), g[33:]}
+	return &watching{peer: p, server: [32]byte(g[1:]), second: g[33:]}
 }
 
 // watch opens a watch connection for the running period and waits for its set.
@@ -318,7 +319,7 @@ func (w *world) watch(set ...ed25519.PrivateKey) *watching {
 func (p *watching) frame(flags byte, period uint64, set ...ed25519.PrivateKey) []byte {
 	b := binary.BigEndian.AppendUint64([]byte{byte(wire.FrameWatch), flags}, period)
 	for _, k := range set {
-		proof := wire.Proof{Realm: realm, Nonce: p.server, Address: address(k), Verb: wire.VerbWatch, Period: period}
+		proof := wire.Proof{Realm: realm, Binding: p.binding, Nonce: p.server, Address: address(k), Verb: wire.VerbWatch, Period: period}
 		b = append(append(b, proof.Address[:]...), ed25519.Sign(k, proof.Append(nil))...)
 	}
 	return b

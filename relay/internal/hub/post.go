@@ -23,6 +23,8 @@ const (
 
 // ServePostPut answers POST /v1/put: one cell of a context named by its secret
 // id. The answer leaves a constant time after the body has come.
+//
+// spec: relay-api.md#one-put-by-post
 func (h *Hub) ServePostPut(w http.ResponseWriter, r *http.Request) {
 	if !h.admit(w, r) || !sized(w, r) {
 		return
@@ -34,11 +36,13 @@ func (h *Hub) ServePostPut(w http.ResponseWriter, r *http.Request) {
 	defer h.release(gate.Put)
 	body := make([]byte, wire.PostPutSize)
 	defer clear(body)
-	http.NewResponseController(w).SetReadDeadline(time.Now().Add(bodyWithin))
+	control := http.NewResponseController(w)
+	control.SetReadDeadline(time.Now().Add(bodyWithin))
 	if _, err := io.ReadFull(r.Body, body); err != nil {
 		refuse(w, http.StatusBadRequest, "the body did not come whole")
 		return
 	}
+	control.SetReadDeadline(time.Time{})
 	if !h.enter(true) {
 		refuse(w, http.StatusServiceUnavailable, "stopping")
 		return

@@ -61,6 +61,8 @@ func (q *putter) greet()       {}
 func (q *putter) idle(int64)   {}
 
 // message takes 1 to 64 put frames.
+//
+// spec: relay-api.md#put
 func (q *putter) message(p []byte, now int64) ws.Code {
 	if len(p) == 0 || len(p)%wire.PutSize != 0 {
 		return ws.Policy

@@ -16,10 +16,11 @@ type reader struct {
 	buf   *buffer // while reading
 	carry []byte  // the start of a frame that has not come whole; with room for the rest if that is large
 
-	fed   *buffer // under TLS: what came from the socket
-	reply bool    // something was queued in answer
-	n     int     // outcome of the last try
-	err   error
+	fed    *buffer // under TLS, while reading: what came from the socket
+	opened bool    // what came with the handshake was read
+	n      int     // outcome of the last try
+	err    error
+	try    func(fd uintptr) bool // bound once
 }
 
 // read reads until the connection ends.
@@ -28,74 +29,41 @@ func (c *conn) read() {
 	if c.what == putRole && c.raw != nil {
 		r.pool = &c.hub.puts
 	}
-	switch {
-	case c.tls != nil:
-		r.secret()
-	case c.raw != nil:
-		r.plain()
-	default:
-		r.waiting()
+	r.try = r.attempt
+	for r.next() {
+		c.flush() // what was queued in answer, also by TLS
+		c.role.settle()
 	}
-	r.release()
 	clear(r.carry)
 }
 
-// plain reads frames off the socket.
-func (r *reader) plain() {
-	try := func(fd uintptr) bool {
-		var again bool
-		if r.n, again, r.err = readFD(fd, r.target()); again {
-			r.release()
-		}
-		return !again
-	}
-	for r.c.raw.Read(try) == nil && r.err == nil && r.n > 0 {
-		r.took(r.n)
-		r.c.role.settle()
-	}
-}
-
-// secret reads records off the socket and frames out of TLS. Cells are flushed
-// after all records of a read, since crypto/tls gives one at a time.
-func (r *reader) secret() {
-	try := func(fd uintptr) bool {
-		r.fed = r.pool.get()
-		var again bool
-		if r.n, again, r.err = readFD(fd, r.fed.b[:cap(r.fed.b)]); again {
-			r.pool.put(r.fed)
-			r.fed = nil
-		}
-		return !again
-	}
+// next waits until something has come and handles it: under TLS all records of
+// one read, since crypto/tls gives one at a time. It reports whether the
+// connection goes on.
+func (r *reader) next() bool {
 	c := r.c
-	for ok := r.decrypt(); ok; { // first what came along with the handshake
-		ok = c.raw.Read(try) == nil && r.err == nil && r.n > 0
-		if r.fed == nil {
-			return
-		}
-		if ok {
-			r.fed.b = r.fed.b[:r.n]
-			c.inner.in = r.fed.b
-			ok = r.decrypt()
-			c.inner.in = nil
-		}
-		r.pool.put(r.fed)
-		r.fed = nil
-		c.role.settle()
-		c.flush() // TLS may have answered
+	defer r.release()
+	if c.raw == nil { // and here we hold a buffer meanwhile
+		r.n, r.err = c.stream.Read(r.target())
+		r.took(r.n)
+		return r.err == nil
 	}
-}
-
-// decrypt takes out of TLS what there is. It reports whether the connection
-// goes on.
-func (r *reader) decrypt() bool {
-	for {
-		n, err := r.c.tls.Read(r.target())
-		if n > 0 {
-			r.took(n)
+	if c.tls == nil || r.opened {
+		if c.raw.Read(r.try) != nil || r.err != nil || r.n == 0 {
+			return false
 		}
+		if c.tls == nil {
+			r.took(r.n)
+			return true
+		}
+		r.fed.b = r.fed.b[:r.n]
+		c.inner.in = r.fed.b
+	}
+	r.opened = true
+	for {
+		n, err := c.tls.Read(r.target())
+		r.took(n)
 		if _, dry := err.(dry); dry {
-			r.release()
 			return true
 		}
 		if err != nil {
@@ -104,18 +72,19 @@ func (r *reader) decrypt() bool {
 	}
 }
 
-// waiting reads where sockets can only be waited for.
-func (r *reader) waiting() {
-	for {
-		n, err := r.c.stream.Read(r.target())
-		if n > 0 {
-			r.took(n)
-			r.c.role.settle()
-		}
-		if err != nil {
-			return
-		}
+// attempt is called by the runtime's poller with the socket, until it is true.
+func (r *reader) attempt(fd uintptr) bool {
+	var again bool
+	if r.c.tls == nil {
+		r.n, again, r.err = readFD(fd, r.target())
+	} else {
+		r.fed = r.pool.get()
+		r.n, again, r.err = readFD(fd, r.fed.b[:cap(r.fed.b)])
 	}
+	if again {
+		r.release()
+	}
+	return !again
 }
 
 func (r *reader) direct() bool { return cap(r.carry) > smallFrame }
@@ -127,20 +96,29 @@ func (r *reader) target() []byte {
 	}
 	if r.buf == nil {
 		r.buf = r.pool.get()
-		r.buf.b = append(r.buf.b, r.carry...)
 	}
+	clear(r.buf.b)
+	r.buf.b = append(r.buf.b[:0], r.carry...)
 	return r.buf.b[len(r.buf.b):cap(r.buf.b)]
 }
 
+// release gives the buffers back.
 func (r *reader) release() {
 	if r.buf != nil {
 		r.pool.put(r.buf)
-		r.buf = nil
 	}
+	if r.fed != nil {
+		r.c.inner.in = nil
+		r.pool.put(r.fed)
+	}
+	r.buf, r.fed = nil, nil
 }
 
 // took handles n bytes that were read into target.
 func (r *reader) took(n int) {
+	if n == 0 {
+		return
+	}
 	c := r.c
 	now := c.hub.now()
 	c.seen.Store(now)
@@ -159,11 +137,6 @@ func (r *reader) took(n int) {
 		c.partial.Store(now)
 	}
 	r.keep(rest, total)
-	r.release()
-	if r.reply { // once for all that was read
-		r.reply = false
-		c.flush()
-	}
 }
 
 // keep keeps the part of a frame of total bytes, or of an unknown size if 0.
@@ -202,7 +175,7 @@ func (r *reader) frames(b []byte, now int64) (rest []byte, total int) {
 		p := b[h.Size : h.Size+h.Length]
 		b = b[h.Size+h.Length:]
 		ws.Mask(p, h.Key)
-		if code := r.one(h.Op, p, now); code != 0 {
+		if code := c.one(h.Op, p, now); code != 0 {
 			c.end(code)
 		}
 	}
@@ -210,8 +183,7 @@ func (r *reader) frames(b []byte, now int64) (rest []byte, total int) {
 }
 
 // one handles a frame. A code ends the connection.
-func (r *reader) one(op ws.Op, p []byte, now int64) ws.Code {
-	c := r.c
+func (c *conn) one(op ws.Op, p []byte, now int64) ws.Code {
 	switch op {
 	case ws.Binary:
 		if !c.started.Load() {
@@ -222,7 +194,6 @@ func (r *reader) one(op ws.Op, p []byte, now int64) ws.Code {
 		c.mu.Lock()
 		copy(c.frame(ws.Pong, len(p)), p)
 		c.mu.Unlock()
-		r.reply = true
 	case ws.Close:
 		c.byPeer.Store(true)
 		return ws.Reply(p)

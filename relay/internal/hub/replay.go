@@ -16,6 +16,8 @@ const (
 // replay sends what the window holds for the addresses of a watch frame, oldest
 // first for each, as fast as the watcher reads. It returns how far back the
 // window reached for all of them; not ok says that the connection has ended.
+//
+// spec: relay-api.md#replay
 func (w *watcher) replay(proofs []byte) (reach time.Duration, ok bool) {
 	h := w.hub
 	entries := make([]window.Entry, replayChunk)

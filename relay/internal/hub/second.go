@@ -9,6 +9,8 @@ import (
 )
 
 // sign makes the second that all connections share: unix seconds 8 ‖ signature 64.
+//
+// spec: relay-api.md#second
 func (h *Hub) sign(now time.Time) {
 	var b [wire.SecondSize]byte
 	binary.BigEndian.PutUint64(b[:], uint64(now.Unix()))

@@ -73,6 +73,8 @@ func (w *watcher) message(p []byte, now int64) ws.Code {
 }
 
 // watch takes flags 1 ‖ period 8 ‖ k × (address 32 ‖ signature 64).
+//
+// spec: relay-api.md#watch
 func (w *watcher) watch(p []byte) ws.Code {
 	const head = wire.WatchHeader - 1
 	if len(p) <= head || (len(p)-head)%wire.ProofSize != 0 || p[0]&^wire.FlagReplay != 0 {
