@@ -110,14 +110,11 @@ func (a *app) showPreview(v *client.Preview) {
 	if v.Asks {
 		answer = "they will be asked first"
 	}
-	number := strings.Split(text.SafetyNumber(v.SafetyNumber), "\n")
-	rows := [][]string{
-		{"  relay", text.Line(v.Relay)},
-		{"  relay key", text.RelayKey(v.RelayKey)},
-		{"  safety number", number[0]},
-	}
-	for _, n := range number[1:] {
-		rows = append(rows, []string{"", n})
+	rows := append([][]string{{"  relay", text.Line(v.Relay)}}, text.Rows("  relay key", text.RelayKey(v.RelayKey), keyColumns)...)
+	label := "  safety number"
+	for n := range strings.Lines(text.SafetyNumber(v.SafetyNumber)) {
+		rows = append(rows, []string{label, strings.TrimSpace(n)})
+		label = ""
 	}
 	rows = append(rows, []string{"  link", rule + "until " + text.Day(v.Expires, time.Now())}, []string{"  answer", answer})
 	a.say("%s invites you. (The name is their own word.)\n\n%s", a.talk.Bold(name), text.Table(rows))

@@ -183,7 +183,7 @@ func (r *room) open(ctx context.Context) (*told, error) {
 		return nil, err
 	}
 	if r.to.ID == 0 {
-		r.c.tell("/help tells what can be typed, /quit ends. Lines go to nobody yet: @NAME turns to somebody.")
+		r.c.tell("/help tells what can be typed, /quit ends. @NAME turns to somebody.")
 	} else {
 		r.c.tell("/help tells what can be typed, /quit ends. Lines go to " + text.Name(r.to.Name) + ".")
 		r.c.turn(text.Name(r.to.Name))

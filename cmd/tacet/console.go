@@ -205,9 +205,14 @@ func (c *editor) turn(name string)     { c.t.SetPrompt(name + "> ") }
 func (c *editor) echoes() bool         { return true }
 func (c *editor) person() bool         { return true }
 func (c *editor) style() text.Style    { return c.a.style }
-func (c *editor) print(s string)       { io.WriteString(c.t, s+"\n") }
-func (c *editor) tell(s string)        { io.WriteString(c.t, c.a.style.Dim(s)+"\n") }
-func (c *editor) fail(err error)       { io.WriteString(c.t, text.Explain(err).Text(c.a.talk)) }
+func (c *editor) print(s string)       { c.write(s + "\n") }
+func (c *editor) tell(s string)        { c.write(c.a.style.Dim(s) + "\n") }
+func (c *editor) fail(err error)       { c.write(text.Explain(err).Text(c.a.talk)) }
+
+// write goes to the beginning of the line itself: the terminal of package term
+// takes every character for one column wide.
+func (c *editor) write(s string) { io.WriteString(c.t, "\r\x1b[K"+s) }
+
 func (c *editor) close() {
 	c.a.askSecret, c.a.note = readSecret, c.a.remark
 	term.Restore(int(c.a.in.Fd()), c.before)

@@ -193,7 +193,7 @@ var volatile = []struct {
 	{regexp.MustCompile(`\b\d\d:\d\d\b`), "HH:MM"},
 	{regexp.MustCompile(`\b\d+\.\d+\.\d+\.\d+:\d+`), "RELAY"},
 	{regexp.MustCompile(`\b\d{5}  \d{5}  \d{5}  \d{5}\b`), "DDDDD  DDDDD  DDDDD  DDDDD"},
-	{regexp.MustCompile(`\b[0-9a-f]{8}( [0-9a-f]{8}){7}\b`), "KEY"},
+	{regexp.MustCompile(`\b[0-9a-f]{8}( [0-9a-f]{8}){3,7}\b`), "KEY"},
 	{regexp.MustCompile(`#[A-Za-z0-9_-]{24}`), "#CODE"},
 	{regexp.MustCompile(`\b\d\d? (Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)( \d{4})?\b`), "DAY"},
 	{regexp.MustCompile(`\b(today|tomorrow) HH:MM`), "DAY"},

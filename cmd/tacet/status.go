@@ -37,6 +37,11 @@ func statusCommand(a *app) *cobra.Command {
 	}
 }
 
+const (
+	statusColumns = 68 // beside the labels, in a terminal of 80
+	keyColumns    = 40 // half of a fingerprint
+)
+
 func statusText(dir string, st *client.Status, now time.Time) string {
 	name := "no name"
 	if st.Name != "" {
@@ -57,12 +62,9 @@ func statusText(dir string, st *client.Status, now time.Time) string {
 	if st.Requests > 0 {
 		people = append(people, text.Count(st.Requests, "request")+" (`tacet requests`)")
 	}
-	rows := [][]string{
-		{"profile", name + ", " + text.Line(dir)},
-		{"relay", relay},
-	}
+	rows := append([][]string{{"profile", name + ", " + text.Line(dir)}}, text.Rows("relay", relay, statusColumns)...)
 	if st.RelayKey != "" {
-		rows = append(rows, []string{"relay key", text.RelayKey(st.RelayKey)})
+		rows = append(rows, text.Rows("relay key", text.RelayKey(st.RelayKey), keyColumns)...)
 	}
 	rows = append(rows, [][]string{
 		{"messages", strings.Join(messages, ", ")},
@@ -78,11 +80,7 @@ func statusText(dir string, st *client.Status, now time.Time) string {
 	if st.Proxy != "" {
 		rows = append(rows, []string{"proxy", text.Line(st.Proxy)})
 	}
-	lines := text.Wrap(text.Line(st.Exposure), 70)
-	rows = append(rows, []string{"exposure", lines[0]})
-	for _, l := range lines[1:] {
-		rows = append(rows, []string{"", l})
-	}
+	rows = append(rows, text.Rows("exposure", text.Line(st.Exposure), statusColumns)...)
 	rows = append(rows, []string{"device", "renews itself; good until " + text.Day(st.Manifest, now) + " without running"})
 	return text.Table(rows)
 }

@@ -52,6 +52,16 @@ func Table(rows [][]string) string {
 	return b.String()
 }
 
+// Rows are the rows of a table for a label and a text that may need several
+// lines of at most columns columns.
+func Rows(label, s string, columns int) (rows [][]string) {
+	for _, l := range Wrap(s, columns) {
+		rows = append(rows, []string{label, l})
+		label = ""
+	}
+	return rows
+}
+
 // Wrap breaks a text into lines of at most columns columns, at blanks.
 func Wrap(s string, columns int) []string {
 	var lines []string
