@@ -4,7 +4,6 @@ import (
 	"crypto/tls"
 	"net"
 	"net/http"
-	"net/netip"
 	"slices"
 	"time"
 
@@ -44,8 +43,7 @@ func (h *Hub) allow(r *http.Request, what gate.What) bool {
 	if h.cfg.Limit == nil {
 		return true
 	}
-	remote, _ := netip.ParseAddrPort(r.RemoteAddr) // none over a Unix socket
-	return h.cfg.Limit.Allow(remote.Addr(), what)
+	return h.cfg.Limit.Allow(gate.Peer(r.RemoteAddr), what)
 }
 
 func (h *Hub) release(what gate.What) {
