@@ -16,6 +16,12 @@ import (
 const (
 	ackMean = 5 * time.Second // of the exponential clock, everyday preset
 	ackCap  = 5 * time.Minute
+
+	ackRetry = 5 * time.Second // first delay before an ack that did not leave goes again
+
+	// Somebody who was not accepted learns from the neutral answer that this
+	// device was there: it comes late, and once a day at most.
+	strangerMean = 2 * time.Minute
 )
 
 // ackClock decides when owed acks go: on an exponential clock, so that their
@@ -27,6 +33,8 @@ type ackClock struct {
 
 	mu   sync.Mutex
 	due  map[int64]time.Time // by contact
+	held map[int64]bool      // contacts whose last ack has not left yet
+	back chan struct{}       // closed when the relay is there again
 	lost map[int64]bool      // contacts that did not get an ack of ours
 	busy int                 // puts under way
 	idle chan struct{}       // capacity 1: due and busy became empty
@@ -38,14 +46,20 @@ func newAckClock(c *Client) *ackClock {
 	if mean == 0 {
 		mean = ackMean
 	}
-	return &ackClock{c: c, mean: mean, due: map[int64]time.Time{}, lost: map[int64]bool{}, wake: make(chan struct{}, 1), idle: make(chan struct{}, 1)}
+	return &ackClock{c: c, mean: mean, due: map[int64]time.Time{}, lost: map[int64]bool{}, held: map[int64]bool{}, back: make(chan struct{}), wake: make(chan struct{}, 1), idle: make(chan struct{}, 1)}
 }
 
 // owe starts the clock for a contact, unless it runs.
-func (a *ackClock) owe(contact int64) {
+func (a *ackClock) owe(contact int64) { a.oweAfter(contact, a.mean) }
+
+// oweStranger is owe for somebody who was not accepted.
+func (a *ackClock) oweStranger(contact int64) { a.oweAfter(contact, max(a.mean, strangerMean)) }
+
+func (a *ackClock) oweAfter(contact int64, mean time.Duration) {
+	d := a.delay(mean)
 	a.mu.Lock()
 	if _, runs := a.due[contact]; !runs {
-		a.due[contact] = time.Now().Add(a.delay())
+		a.due[contact] = time.Now().Add(d)
 	}
 	a.mu.Unlock()
 	a.kick()
@@ -75,9 +89,9 @@ func (a *ackClock) kick() {
 	}
 }
 
-func (a *ackClock) delay() time.Duration {
+func (a *ackClock) delay(mean time.Duration) time.Duration {
 	u := a.c.uniform()
-	return min(time.Duration(-math.Log(1-u)*float64(a.mean)), ackCap)
+	return min(time.Duration(-math.Log(1-u)*float64(mean)), ackCap)
 }
 
 // run sends acks until ctx ends, then returns when all puts have ended.
@@ -111,12 +125,22 @@ func (a *ackClock) run(ctx context.Context) error {
 // recall starts the clock for everything that was owed when the last process ended.
 func (a *ackClock) recall(ctx context.Context) error {
 	var owing []int64
+	stranger := map[int64]bool{}
 	err := a.c.vault.View(ctx, func(tx *vault.Tx) (err error) {
-		owing, err = (vault.Store{Tx: tx}).Owing()
+		s := vault.Store{Tx: tx}
+		owing, err = s.Owing()
+		for _, id := range owing {
+			r, err := s.Contact(id)
+			stranger[id] = err == nil && r.State == contact.Request
+		}
 		return err
 	})
 	for _, id := range owing {
-		a.owe(id)
+		if stranger[id] {
+			a.oweStranger(id)
+		} else {
+			a.owe(id)
+		}
 	}
 	return err
 }
@@ -126,6 +150,9 @@ func (a *ackClock) take(now time.Time) (ready []int64, next time.Duration) {
 	defer a.mu.Unlock()
 	next = time.Hour
 	for id, t := range a.due {
+		if a.held[id] {
+			continue // release asks again
+		}
 		if d := t.Sub(now); d > 0 {
 			next = min(next, d)
 			continue
@@ -198,6 +225,9 @@ func (a *ackClock) send(ctx context.Context, id int64, wg *sync.WaitGroup) error
 			if err != nil {
 				return err
 			}
+			if ok, err := a.mayAnswer(s, id, route); err != nil || !ok {
+				return err
+			}
 			if lost {
 				routes, err := a.c.keys.known(s, route)
 				if err != nil {
@@ -226,19 +256,63 @@ func (a *ackClock) send(ctx context.Context, id int64, wg *sync.WaitGroup) error
 	}
 }
 
+// mayAnswer reports whether a contact may be answered over a route. Before a
+// person has accepted somebody, nothing is sent to a relay of that somebody's
+// choice: it would learn our network address.
+func (a *ackClock) mayAnswer(s vault.Store, id int64, route *contact.RouteRecord) (bool, error) {
+	r, err := s.Contact(id)
+	if err != nil {
+		return false, err
+	}
+	return r.State != contact.Request || route.Realm == a.c.home().Realm, nil
+}
+
 func (a *ackClock) put(ctx context.Context, route *contact.RouteRecord, ack *convo.Ack) {
 	body := wire.Body{Kind: wire.KindPair, ID: ack.Message, Count: 1, Payload: ack.Payload}
-	err := a.c.putOnce(ctx, route, body)
-	a.c.opt.at(BoundaryAckPut)
-	if err == nil {
-		return
+	defer a.release(ack.Contact)
+	for wait := ackRetry; ; wait = min(2*wait, ackCap) {
+		err := a.c.putOnce(ctx, route, body)
+		a.c.opt.at(BoundaryAckPut)
+		if err == nil {
+			return
+		}
+		// It may not have left, so it goes again, and the same bytes: sealing
+		// another for every try would run through the ratchet.
+		again := a.hold(ack.Contact)
+		select {
+		case <-ctx.Done():
+			// Owed again: a second ack does no harm. The vault is still ours
+			// until Run returns.
+			a.c.vault.Update(context.WithoutCancel(ctx), func(tx *vault.Tx) error {
+				return a.c.engine.Lost(vault.Store{Tx: tx}, ack)
+			})
+			return
+		case <-again:
+		case <-time.After(time.Duration(float64(wait) * (0.5 + a.c.uniform()))):
+		}
 	}
-	// It may not have left. Owe it again: a second ack does no harm. The
-	// context may be over, and the vault is still ours until Run returns.
-	a.c.vault.Update(context.WithoutCancel(ctx), func(tx *vault.Tx) error {
-		return a.c.engine.Lost(vault.Store{Tx: tx}, ack)
-	})
-	if ctx.Err() == nil {
-		a.owe(ack.Contact)
-	}
+}
+
+// hold keeps further acks to a contact back while one does not leave, and
+// returns what is closed when the relay is there again.
+func (a *ackClock) hold(contact int64) <-chan struct{} {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.held[contact] = true
+	return a.back
+}
+
+func (a *ackClock) release(contact int64) {
+	a.mu.Lock()
+	delete(a.held, contact)
+	a.mu.Unlock()
+	a.kick()
+}
+
+// reconnected tries at once what did not leave.
+func (a *ackClock) reconnected() {
+	a.mu.Lock()
+	close(a.back)
+	a.back = make(chan struct{})
+	a.mu.Unlock()
 }

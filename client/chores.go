@@ -43,7 +43,9 @@ func (c *Client) chores(ctx context.Context) error {
 		if c.pending(ctx) {
 			next = min(next, goneAfter)
 		}
-		if time.Since(maintained) >= maintainEvery {
+		// Only with a relay whose signed time agrees with our clock: what is
+		// dropped by a clock that stands wrong does not come back.
+		if time.Since(maintained) >= maintainEvery && c.connected() {
 			if err := c.maintain(ctx); err != nil {
 				return err
 			}
@@ -60,12 +62,19 @@ func (c *Client) chores(ctx context.Context) error {
 	}
 }
 
+// connected reports whether our relay is being watched.
+func (c *Client) connected() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.linked
+}
+
 func (c *Client) maintain(ctx context.Context) error {
-	renewed, err := c.engine.Self.Renew(time.Now())
-	if err != nil {
-		return err
-	}
 	return c.update(ctx, func(tx vault.Store, now time.Time) (*convo.Change, error) {
+		renewed, err := c.engine.Self.Renew(now)
+		if err != nil {
+			return nil, err
+		}
 		if renewed {
 			raw, err := c.engine.Self.Append(nil)
 			if err != nil {
@@ -187,23 +196,29 @@ func (c *Client) pending(ctx context.Context) bool {
 		if err != nil {
 			continue
 		}
-		if _, err := relay.GetBlob(ctx, r.Blob); errors.Is(err, transport.ErrNothing) {
-			c.gone(ctx, r.ID)
+		switch _, err := relay.GetBlob(ctx, r.Blob); {
+		case errors.Is(err, transport.ErrNothing):
+			c.gone(ctx, r.ID, true)
+		case err == nil:
+			c.gone(ctx, r.ID, false)
 		}
 	}
 	return len(waiting) > 0
 }
 
-// gone notes that an invite of somebody else disappeared, and gives up on its
-// hello when it has been gone for answerWithin.
-func (c *Client) gone(ctx context.Context, id int64) {
+// gone notes whether an invite of somebody else is gone, and says so when it has
+// been for answerWithin.
+func (c *Client) gone(ctx context.Context, id int64, gone bool) {
 	c.update(ctx, func(tx vault.Store, now time.Time) (*convo.Change, error) {
 		r, err := tx.Contact(id)
 		if err != nil || r.State != contact.Pending {
 			return nil, err
 		}
-		if r.BrokenAt == 0 {
-			r.BrokenAt = now.Unix()
+		if !gone || r.BrokenAt == 0 {
+			r.BrokenAt = 0
+			if gone {
+				r.BrokenAt = now.Unix()
+			}
 			return nil, tx.PutContact(r)
 		}
 		if now.Unix()-r.BrokenAt < int64(answerWithin/time.Second) {

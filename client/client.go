@@ -11,6 +11,7 @@ import (
 	"github.com/tacet-chat/tacet/client/internal/inbox"
 	"github.com/tacet-chat/tacet/client/internal/outbox"
 	"github.com/tacet-chat/tacet/client/internal/vault"
+	"github.com/tacet-chat/tacet/internal/key"
 )
 
 // Client is an open profile. Its methods may be called from any goroutine.
@@ -35,6 +36,8 @@ type Client struct {
 	work    chan struct{} // wakes the chores of Run
 
 	returned chan struct{} // our relay is connected again
+	homed    chan struct{} // there is a relay now
+	root     key.SignPublic
 }
 
 var _ Service = (*Client)(nil)
@@ -50,7 +53,7 @@ func Open(ctx context.Context, o Options) (*Client, error) {
 	if err != nil {
 		return nil, errors.Join(vaultError(err), lock.Release())
 	}
-	c := &Client{opt: o, lock: lock, vault: v, realms: newRealms(o.Network), work: make(chan struct{}, 1), returned: make(chan struct{}, 1)}
+	c := &Client{opt: o, lock: lock, vault: v, realms: newRealms(o.Network), work: make(chan struct{}, 1), returned: make(chan struct{}, 1), homed: make(chan struct{}, 1)}
 	c.keys = newKeyring(c)
 	c.acks = newAckClock(c)
 	if err := c.load(ctx); err != nil {
@@ -129,6 +132,9 @@ func (c *Client) apply(ctx context.Context, ch *convo.Change) {
 	for _, id := range ch.Owes {
 		c.acks.owe(id)
 	}
+	if ch.Stranger != 0 {
+		c.acks.oweStranger(ch.Stranger)
+	}
 	if ch.Routes && in != nil {
 		in.Refresh()
 	}
@@ -136,7 +142,7 @@ func (c *Client) apply(ctx context.Context, ch *convo.Change) {
 		c.wake()
 	}
 	if len(ch.Events) > 0 {
-		c.feed.publish(c.show(ctx, ch.Events))
+		c.feed.publish(ch.Events)
 	}
 }
 

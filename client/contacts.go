@@ -36,7 +36,7 @@ func matches(r *contact.Record, who string) bool {
 		id, err := strconv.ParseInt(n, 10, 64)
 		return err == nil && id == r.ID
 	}
-	return strings.EqualFold(r.Name, strings.TrimSpace(who))
+	return contact.SameName(r.Name, who)
 }
 
 // stateNames are the states of a contact in the API.
@@ -118,8 +118,8 @@ func (c *Client) Answer(ctx context.Context, who string, a Answer) (Contact, err
 		case AnswerBlock:
 			return c.engine.Answer(tx, now, r.ID, convo.Block)
 		case AnswerTrust:
-			r.Stop, r.Warning = false, ""
-			return nil, tx.PutContact(r)
+			r.Stop, r.Warning, r.Trusted = false, "", r.Doubt
+			return &convo.Change{Heard: r.ID}, tx.PutContact(r)
 		}
 		return nil, contact.ErrState
 	})
@@ -138,7 +138,7 @@ func (c *Client) SafetyNumber(ctx context.Context, who string) (n string, err er
 	err = c.vault.View(ctx, func(tx *vault.Tx) error {
 		r, err := find(vault.Store{Tx: tx}, who)
 		if err == nil {
-			n = manifest.SafetyNumber(c.engine.Self.Manifest.Root, r.Root)
+			n = manifest.SafetyNumber(c.root, r.Root)
 		}
 		return err
 	})

@@ -7,6 +7,7 @@ import (
 
 	"github.com/tacet-chat/tacet/client/internal/contact"
 	"github.com/tacet-chat/tacet/client/internal/convo"
+	"github.com/tacet-chat/tacet/client/internal/fetch"
 	"github.com/tacet-chat/tacet/client/internal/vault"
 	"github.com/tacet-chat/tacet/client/transport"
 	"github.com/tacet-chat/tacet/internal/invite"
@@ -22,7 +23,7 @@ var pairs = []struct{ inside, outside error }{
 	{convo.ErrSent, ErrSent}, {convo.ErrEmpty, ErrEmpty}, {convo.ErrLong, ErrLong},
 	{invite.ErrNoInvite, ErrLink}, {invite.ErrCode, ErrLinkTypo}, {invite.ErrVersion, ErrLinkNewer}, {invite.ErrExpired, ErrUsed},
 	{invite.ErrSeveral, ErrSeveral}, {invite.ErrRelay, ErrLink}, {invite.ErrSuite, ErrLinkNewer},
-	{invite.ErrForged, ErrForged}, {invite.ErrBundle, ErrForged},
+	{fetch.ErrSize, ErrForged}, {invite.ErrForged, ErrForged}, {invite.ErrBundle, ErrForged},
 }
 
 // vaultError translates what the halves say into this package's errors.
@@ -43,6 +44,8 @@ func networkError(err error) error {
 	switch {
 	case err == nil:
 		return nil
+	case errors.Is(err, fetch.ErrSize):
+		return ErrForged
 	case errors.Is(err, transport.ErrIdentity):
 		return ErrRelayKey
 	case errors.Is(err, transport.ErrNothing), errors.Is(err, context.Canceled):

@@ -2,15 +2,17 @@ package client
 
 import (
 	"context"
+	"maps"
+	"slices"
 	"sync"
 
 	"github.com/tacet-chat/tacet/client/internal/convo"
 	"github.com/tacet-chat/tacet/client/internal/vault"
 )
 
-// feed tells whoever follows about new and changed events. A follower that is
-// slow is never dropped: it holds a list of sequence numbers, and what it sees
-// is read from the vault again if it has to.
+// feed tells whoever follows which events are new or changed. It carries
+// sequence numbers only: what a follower sees is read from the vault, so that
+// states never seem to go back and a slow follower costs a few bytes an event.
 type feed struct {
 	mu   sync.Mutex
 	subs map[*follower]struct{}
@@ -19,7 +21,7 @@ type feed struct {
 
 type follower struct {
 	mu      sync.Mutex
-	pending []Event
+	pending map[int64]struct{}
 	wake    chan struct{} // capacity 1; closed with the feed
 }
 
@@ -43,12 +45,17 @@ func (f *feed) leave(s *follower) {
 	f.mu.Unlock()
 }
 
-func (f *feed) publish(events []Event) {
+func (f *feed) publish(events []*convo.Event) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for s := range f.subs {
 		s.mu.Lock()
-		s.pending = append(s.pending, events...)
+		if s.pending == nil {
+			s.pending = map[int64]struct{}{}
+		}
+		for _, e := range events {
+			s.pending[e.Seq] = struct{}{}
+		}
 		s.mu.Unlock()
 		select {
 		case s.wake <- struct{}{}:
@@ -67,47 +74,35 @@ func (f *feed) close() {
 	f.subs = nil
 }
 
-func (s *follower) take() []Event {
+// take returns what is new or changed since the last take, in order.
+func (s *follower) take() []int64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	p := s.pending
+	p := slices.Sorted(maps.Keys(s.pending))
 	s.pending = nil
 	return p
 }
 
 // Follow calls f with every event after a sequence number: first those that are
 // there, in order, then new ones and changes of state as they are committed. A
-// change has the sequence number of the event it changes. It returns when ctx
-// ends, f fails, or the client closes (ErrClosed).
+// change has the sequence number of the event it changes. New events come in the
+// order of their numbers and none is left out, so the last number is a cursor. It
+// returns when ctx ends, f fails, or the client closes (ErrClosed).
 func (c *Client) Follow(ctx context.Context, after int64, f func(Event) error) error {
 	s, ok := c.feed.follow()
 	if !ok {
 		return ErrClosed
 	}
 	defer c.feed.leave(s)
-	var history []*convo.Event
-	err := c.vault.View(ctx, func(tx *vault.Tx) error {
-		return (vault.Store{Tx: tx}).Events(0, after, func(e *convo.Event) error {
-			history = append(history, e)
-			return nil
-		})
-	})
-	if err != nil {
-		return vaultError(err)
-	}
-	last := map[int64]State{} // what was told, for events that came both ways
-	for _, e := range c.show(ctx, history) {
-		last[e.Seq] = e.State
-		if err := f(e); err != nil {
-			return err
-		}
-	}
+	told := after
 	for {
-		for _, e := range s.take() {
-			if told, ok := last[e.Seq]; ok && told == e.State {
-				continue
-			}
-			last[e.Seq] = e.State
+		changed := s.take()
+		events, err := c.since(ctx, told, changed)
+		if err != nil {
+			return vaultError(err)
+		}
+		for _, e := range c.show(ctx, events) {
+			told = max(told, e.Seq)
 			if err := f(e); err != nil {
 				return err
 			}
@@ -121,4 +116,27 @@ func (c *Client) Follow(ctx context.Context, after int64, f func(Event) error) e
 			}
 		}
 	}
+}
+
+// since reads the changed events up to told, and all after it.
+func (c *Client) since(ctx context.Context, told int64, changed []int64) (events []*convo.Event, err error) {
+	err = c.vault.View(ctx, func(tx *vault.Tx) error {
+		events = nil
+		s := vault.Store{Tx: tx}
+		for _, seq := range changed {
+			if seq > told {
+				break
+			}
+			e, err := s.Event(seq)
+			if err != nil {
+				return err
+			}
+			events = append(events, e)
+		}
+		return s.Events(0, told, func(e *convo.Event) error {
+			events = append(events, e)
+			return nil
+		})
+	})
+	return events, err
 }

@@ -4,6 +4,9 @@ import (
 	"context"
 	"errors"
 	"time"
+
+	"github.com/tacet-chat/tacet/client/internal/convo"
+	"github.com/tacet-chat/tacet/client/internal/vault"
 )
 
 const (
@@ -23,34 +26,46 @@ type Fetched struct {
 // processes that were woken and will be stopped again. It takes everything that
 // the relay's window still holds and offers what waits in the outbox.
 func (c *Client) FetchOnce(ctx context.Context) (Fetched, error) {
+	var before int64
+	err := c.vault.View(ctx, func(tx *vault.Tx) error {
+		return (vault.Store{Tx: tx}).LastEvents(0, 0, 1, func(e *convo.Event) error { before = e.Seq; return nil })
+	})
+	if err != nil {
+		return Fetched{}, vaultError(err)
+	}
+	connected, err := c.catchUp(ctx)
+	got := Fetched{Connected: connected}
+	events, readErr := c.since(context.WithoutCancel(ctx), before, nil)
+	for _, e := range c.show(context.WithoutCancel(ctx), events) {
+		if !e.Out {
+			got.Events = append(got.Events, e)
+		}
+	}
+	return got, errors.Join(err, vaultError(readErr))
+}
+
+// catchUp runs until nothing has come for a while, and all acks have gone.
+func (c *Client) catchUp(ctx context.Context) (connected bool, err error) {
 	s, ok := c.feed.follow()
 	if !ok {
-		return Fetched{}, ErrClosed
+		return false, ErrClosed
 	}
 	defer c.feed.leave(s)
 	ctx, stop := context.WithTimeout(ctx, FetchWithin)
 	defer stop()
 	ended := make(chan error, 1)
 	go func() { ended <- c.Run(ctx) }()
-	var got Fetched
 	quiet := time.NewTimer(fetchQuiet)
 	defer quiet.Stop()
-	for caughtUp := false; !caughtUp; {
+	for !connected {
 		select {
 		case err := <-ended:
-			return got, err
+			return false, err
 		case <-s.wake:
-			for _, e := range s.take() {
-				if !e.Out {
-					got.Events = append(got.Events, e)
-				}
-			}
+			s.take()
 			quiet.Reset(fetchQuiet)
 		case <-quiet.C:
-			c.mu.Lock()
-			got.Connected = c.linked
-			c.mu.Unlock()
-			if caughtUp = got.Connected; !caughtUp {
+			if connected = c.connected(); !connected {
 				quiet.Reset(fetchQuiet)
 			}
 		}
@@ -58,9 +73,5 @@ func (c *Client) FetchOnce(ctx context.Context) (Fetched, error) {
 	c.acks.flush()
 	c.acks.settled(ctx)
 	stop()
-	err := <-ended
-	if errors.Is(err, context.DeadlineExceeded) {
-		err = nil
-	}
-	return got, err
+	return true, <-ended
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/tacet-chat/tacet/client/internal/contact"
 	"github.com/tacet-chat/tacet/client/internal/convo"
+	"github.com/tacet-chat/tacet/client/internal/fetch"
 	"github.com/tacet-chat/tacet/client/internal/vault"
 	"github.com/tacet-chat/tacet/client/transport"
 	"github.com/tacet-chat/tacet/internal/content"
@@ -114,7 +115,7 @@ func (c *Client) lookup(ctx context.Context, link string) (invite.Link, *invite.
 		return l, nil, vaultError(err)
 	}
 	blob, pin, err := c.bundle(ctx, l)
-	if errors.Is(err, transport.ErrNothing) {
+	if errors.Is(err, transport.ErrNothing) || errors.Is(err, fetch.ErrNotFound) {
 		return l, nil, ErrUsed
 	}
 	if err != nil {
@@ -138,7 +139,8 @@ func (c *Client) bundle(ctx context.Context, l invite.Link) (blob []byte, pin [3
 		if err != nil {
 			return nil, pin, err
 		}
-		blob, err = r.GetBlob(ctx, l.ID())
+		f := fetch.Fetcher{Source: r, Rand: c.opt.rand()}
+		blob, err = f.Get(ctx, l.ID())
 		return blob, p.Realm.Pin, err
 	}
 	if c.opt.Network == nil {
@@ -159,7 +161,7 @@ func (c *Client) Preview(ctx context.Context, link string) (Preview, error) {
 	}
 	return Preview{
 		Link: l.String(), Name: contact.CleanName(b.Name), Relay: l.Relay, RelayKey: KeyText(b.Realm),
-		SafetyNumber: manifest.SafetyNumber(c.engine.Self.Manifest.Root, b.Root), Expires: time.Unix(int64(b.Expiry), 0),
+		SafetyNumber: manifest.SafetyNumber(c.root, b.Root), Expires: time.Unix(int64(b.Expiry), 0),
 		OneUse: b.Uses == 1, Asks: b.Ask,
 	}, nil
 }
@@ -213,11 +215,15 @@ func (c *Client) Accept(ctx context.Context, a AcceptOptions) (Contact, error) {
 		return Contact{}, err
 	}
 	c.opt.at(BoundaryHelloCommitted)
+	c.wake() // the chores look after hellos
 	if adopt {
 		c.mu.Lock()
 		c.profile = p
 		c.mu.Unlock()
-		c.wake()
+		select {
+		case c.homed <- struct{}{}:
+		default:
+		}
 	}
 	return c.contact(ctx, out.Contact.ID)
 }

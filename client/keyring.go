@@ -31,15 +31,23 @@ type keyring struct {
 	joiners map[int64]*sealed.Joiner // by route
 }
 
+// periodKey names the keys of a route in one period. Periods of different
+// lengths have different numbers, so the length belongs to the key.
 type periodKey struct {
 	route int64
 	t     uint64
+	l     uint16
+}
+
+// over reports whether the period ended so long ago that nothing can be under
+// way in it: two of its lengths.
+func (p periodKey) over(unix int64) bool {
+	return int64(p.t+3)*int64(p.l) < unix
 }
 
 type mineAddress struct {
-	route int64
-	t     uint64
-	seal  key.Seal
+	of   periodKey
+	seal key.Seal
 }
 
 func newKeyring(c *Client) *keyring {
@@ -61,7 +69,7 @@ func (k *keyring) period(r *contact.RouteRecord, t uint64) (*addr.Period, key.Ow
 		return nil, owner, err
 	}
 	defer chain.Wipe()
-	at := periodKey{r.ID, t}
+	at := periodKey{r.ID, t, r.Period}
 	k.mu.Lock()
 	p := k.periods[at]
 	k.mu.Unlock()
@@ -72,23 +80,25 @@ func (k *keyring) period(r *contact.RouteRecord, t uint64) (*addr.Period, key.Ow
 		return nil, owner, err
 	}
 	k.mu.Lock()
-	k.periods[at] = p
-	k.prune(t)
+	if !at.over(time.Now().Unix() + k.offset) {
+		k.periods[at] = p
+	}
+	k.prune(time.Now().Unix() + k.offset)
 	k.mu.Unlock()
 	return p, owner, nil
 }
 
-// prune drops keys of periods that are over. Callers hold mu.
-func (k *keyring) prune(t uint64) {
-	for at, p := range k.periods {
-		if at.t+3 < t {
-			p.Wipe()
+// prune drops the keys of periods that are over. It does not overwrite them:
+// a connection that is just ending may still sign or open with them. Callers
+// hold mu.
+func (k *keyring) prune(unix int64) {
+	for at := range k.periods {
+		if at.over(unix) {
 			delete(k.periods, at)
 		}
 	}
 	for a, m := range k.mine {
-		if m.t+3 < t {
-			m.seal.Wipe()
+		if m.of.over(unix) {
 			delete(k.mine, a)
 		}
 	}
@@ -131,6 +141,11 @@ func (k *keyring) Seal(ctx context.Context, id int64) ([]outbox.Sealed, error) {
 	case err != nil:
 		return nil, err
 	}
+	if !row.Left {
+		if err := k.leave(ctx, row.ID); err != nil {
+			return nil, err
+		}
+	}
 	bodies := []wire.Body{{Kind: wire.KindPair, ID: row.Message, Count: 1, Payload: row.Payload}}
 	if row.Hello {
 		if _, bodies, err = sealed.Fragments(wire.KindHello, row.Payload); err != nil {
@@ -149,6 +164,22 @@ func (k *keyring) Seal(ctx context.Context, id int64) ([]outbox.Sealed, error) {
 	return all, nil
 }
 
+// errAway is temporary: without our relay nothing could come back, so nothing
+// goes either, and what is queued can still be taken back.
+var errAway = errors.New("our relay is away")
+
+// leave commits that a row may have left, before it does.
+func (k *keyring) leave(ctx context.Context, id int64) error {
+	if !k.c.connected() {
+		return errAway
+	}
+	err := k.c.vault.Update(ctx, func(tx *vault.Tx) error { return k.c.engine.Leaving(vault.Store{Tx: tx}, id) })
+	if errors.Is(err, convo.ErrGone) {
+		return outbox.ErrGone
+	}
+	return err
+}
+
 const (
 	// helloRoutes bounds the routes that one hello goes by.
 	helloRoutes = 4
@@ -164,6 +195,11 @@ const (
 //
 // spec: hello.md#starting-again
 func (k *keyring) routesFor(s vault.Store, row *convo.Row) ([]*contact.RouteRecord, error) {
+	if r, err := s.Contact(row.Contact); err != nil {
+		return nil, err
+	} else if r.Stop {
+		return nil, contact.ErrUnknown // until a person decides
+	}
 	newest, err := routeFor(s, row.Contact, row.Route)
 	if err != nil || row.Route != 0 {
 		return []*contact.RouteRecord{newest}, err
@@ -236,7 +272,7 @@ func (k *keyring) cells(route *contact.RouteRecord, bodies []wire.Body) ([]outbo
 		if err != nil {
 			return nil, err
 		}
-		s := outbox.Sealed{Address: transport.Address(p.Address), Cell: (*transport.Cell)(cell), Isolate: k.c.realms.isolate(route.Realm, route.ID)}
+		s := outbox.Sealed{Address: transport.Address(p.Address), Cell: (*transport.Cell)(cell), Isolate: k.c.realms.isolate(route.Realm, route.ID, p.T)}
 		// A try has an id of its own: the relay sees another cell each time.
 		copy(s.ID[:], cell[:len(s.ID)])
 		out = append(out, s)
@@ -295,7 +331,7 @@ func (k *keyring) owned(r *contact.RouteRecord, t uint64) (inbox.Address, error)
 		return inbox.Address{}, err
 	}
 	k.mu.Lock()
-	k.mine[p.Address] = mineAddress{route: r.ID, t: t, seal: p.Seal.Clone()}
+	k.mine[p.Address] = mineAddress{of: periodKey{r.ID, t, r.Period}, seal: p.Seal.Clone()}
 	k.mu.Unlock()
 	sign := func(m []byte) ([]byte, error) {
 		sig, err := p.Sign(owner, k.c.opt.rand(), m)
@@ -310,7 +346,7 @@ func (k *keyring) Open(ctx context.Context, route int64, a transport.Address, ce
 	k.mu.Lock()
 	m, ok := k.mine[wire.Address(a)]
 	k.mu.Unlock()
-	if !ok || m.route != route {
+	if !ok || m.of.route != route {
 		return inbox.Rejected, nil
 	}
 	body, err := sealed.OpenCell(m.seal, wire.Address(a), (*wire.Cell)(cell))
@@ -323,12 +359,14 @@ func (k *keyring) Open(ctx context.Context, route int64, a transport.Address, ce
 			return k.c.engine.Pair(tx, now, r, body.ID, body.Payload)
 		})
 	case wire.KindHello:
-		whole, done := k.join(route, &body)
+		whole, done, err := k.join(route, &body)
+		if err != nil {
+			return inbox.Rejected, nil
+		}
 		if !done {
-			// A fragment that the route seal opened counts as opened, except
-			// on a contact route, which nobody's presence may be read from:
-			// the inbox never echoes there.
-			return inbox.Shown, nil
+			// It shows nothing yet, so it is echoed now and then at most, and on a
+			// contact route never: nobody may probe unseen.
+			return inbox.Nothing, nil
 		}
 		return k.commit(ctx, route, func(tx vault.Store, now time.Time, r *contact.RouteRecord) (convo.Outcome, *convo.Change, error) {
 			if r.Contact != 0 {
@@ -342,7 +380,7 @@ func (k *keyring) Open(ctx context.Context, route int64, a transport.Address, ce
 }
 
 // join collects the fragments of a hello, per route and bounded.
-func (k *keyring) join(route int64, b *wire.Body) ([]byte, bool) {
+func (k *keyring) join(route int64, b *wire.Body) (whole []byte, done bool, err error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	j := k.joiners[route]
@@ -350,8 +388,7 @@ func (k *keyring) join(route int64, b *wire.Body) ([]byte, bool) {
 		j = new(sealed.Joiner)
 		k.joiners[route] = j
 	}
-	whole, done, err := j.Add(time.Now(), b)
-	return whole, err == nil && done
+	return j.Add(time.Now(), b)
 }
 
 // commit runs one message through the engine in one transaction.
@@ -370,6 +407,9 @@ func (k *keyring) commit(ctx context.Context, route int64, f func(vault.Store, t
 		outcome, ch, err = f(tx, now, r)
 		return ch, err
 	})
+	if errors.Is(err, convo.ErrBusy) {
+		return inbox.Rejected, nil // nothing was changed; it comes again
+	}
 	k.c.stored(err)
 	if err != nil {
 		return 0, err

@@ -152,7 +152,9 @@ func (c *Client) load(ctx context.Context) error {
 		if !found || cbor.Unmarshal(row.V, &c.profile) != nil {
 			return vault.ErrDamaged
 		}
+		c.root = id.Manifest.Root
 		c.engine = &convo.Engine{Self: id, Rand: c.opt.rand(), Name: c.profile.Name}
+		c.engine.Online = c.connected
 		c.engine.Home = convo.Home{Realm: c.profile.Realm, Live: c.profile.Live}
 		return nil
 	})

@@ -2,14 +2,17 @@ package client
 
 import (
 	"context"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"sync"
 
 	"github.com/tacet-chat/tacet/client/internal/contact"
 	"github.com/tacet-chat/tacet/client/transport"
+	"github.com/tacet-chat/tacet/internal/key"
 )
+
+// labelConnection names a connection to a relay, inside this process only.
+const labelConnection = "tacet/v1/client/connection"
 
 // realms holds the relays that are in use: ours, and those of contacts. To the
 // outbox it is one transport; which relay a put goes to is decided by the name
@@ -61,18 +64,31 @@ func openRelay(n Network, name string, pin [32]byte) (Relay, error) {
 	return r, nil
 }
 
-// isolate names the connection for a route: one of its own per route behind a
-// proxy, one per relay otherwise, where more would hide nothing.
-func (r *realms) isolate(realm contact.Realm, route int64) string {
-	name := hex.EncodeToString(realm.Pin[:8]) + "/put"
+// maxNames bounds the names of connections that are known at a time.
+const maxNames = 4096
+
+// isolate names the connection for a route in one period: one of its own per
+// route behind a proxy, one per relay otherwise, where more would hide nothing.
+// With the next period comes another connection, so that no relay can follow a
+// route from address to address. Name and pin of the relay are both in it: one
+// contact's relay must not get what is meant for another's.
+func (r *realms) isolate(realm contact.Realm, route int64, period uint64) string {
+	h := key.Hash(labelConnection, []byte(realm.Name), realm.Pin[:])
+	name := fmt.Sprintf("%x/%d", h[:16], period)
 	if r.network != nil && r.network.Proxy() != "" {
 		name += fmt.Sprintf("/%d", route)
 	}
 	r.mu.Lock()
+	defer r.mu.Unlock()
+	if _, ok := r.of[name]; !ok && len(r.of) >= maxNames {
+		clear(r.of) // what is under way fails, is sealed again, and names its connection anew
+	}
 	r.of[name] = realm
-	r.mu.Unlock()
 	return name
 }
+
+// errUnnamed is temporary: the next try names its connection anew.
+var errUnnamed = errors.New("connection is not known any more")
 
 // Caps are those of our relays.
 func (r *realms) Caps() transport.Caps { return transport.Caps{LiveCount: true} }
@@ -83,7 +99,7 @@ func (r *realms) Put(ctx context.Context, p transport.Put) (transport.Receipt, e
 	realm, ok := r.of[p.Isolate]
 	r.mu.Unlock()
 	if !ok {
-		return transport.Receipt{}, transport.ErrRefused
+		return transport.Receipt{}, errUnnamed
 	}
 	t, err := r.relay(realm)
 	if err != nil {

@@ -69,7 +69,7 @@ func (c *Client) watch(ctx context.Context) error {
 		select {
 		case <-ctx.Done():
 			return nil
-		case <-c.work:
+		case <-c.homed:
 		}
 	}
 	p := c.home()
@@ -104,6 +104,7 @@ func (c *Client) state(connected bool, err error) {
 	}
 	if back && out != nil {
 		out.Reconnected()
+		c.acks.reconnected()
 		c.wake()
 		select {
 		case c.returned <- struct{}{}:

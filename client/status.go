@@ -37,8 +37,9 @@ func (c *Client) Status(ctx context.Context) (Status, error) {
 	if live == 0 {
 		st.Exposure = exposureNone
 	}
-	st.Manifest = time.Unix(int64(c.engine.Self.Manifest.NotAfter), 0)
 	err := c.vault.View(ctx, func(tx *vault.Tx) error {
+		// The engine changes in transactions only.
+		st.Manifest = time.Unix(int64(c.engine.Self.Manifest.NotAfter), 0)
 		s := vault.Store{Tx: tx}
 		people, err := s.Contacts()
 		if err != nil {

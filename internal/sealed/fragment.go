@@ -62,6 +62,9 @@ func fragmentID(whole []byte) wire.MessageID {
 	return wire.MessageID(h[:])
 }
 
+// evictAfter is how long a whole under way is safe from others when MaxOpen are.
+const evictAfter = time.Minute
+
 // Joiner joins the fragments that arrive on one route. The zero value is ready.
 // It is for one goroutine at a time. It keeps at most MaxJoining bytes, and only
 // what has in fact arrived: a count of 255 alone costs the sender a cell and us
@@ -84,7 +87,8 @@ type joining struct {
 // error. It fails with ErrFragment and ErrFull, keeping what it had, except that
 // a complete set with another hash than its id is thrown away.
 //
-// A hostile sender can fill its own route for a day, and no other.
+// A route that several people know, an invite's for one, can be filled by one of
+// them: the oldest whole gives way after evictAfter, and its sender offers again.
 func (j *Joiner) Add(now time.Time, b *wire.Body) (whole []byte, done bool, err error) {
 	j.Expire(now)
 	if (b.Kind != wire.KindHello && b.Kind != wire.KindGroup) || len(b.Payload) != wire.PayloadSize || b.Index >= b.Count {
@@ -93,7 +97,11 @@ func (j *Joiner) Add(now time.Time, b *wire.Body) (whole []byte, done bool, err 
 	m := j.find(b.ID)
 	if m == nil {
 		if len(j.open) == MaxOpen {
-			return nil, false, ErrFull
+			if now.Sub(j.open[0].since) < evictAfter {
+				return nil, false, ErrFull
+			}
+			oldest := j.open[0]
+			j.drop(func(o *joining) bool { return o == oldest })
 		}
 		m = &joining{id: b.ID, kind: b.Kind, since: now, parts: make([][]byte, b.Count)}
 		j.open = append(j.open, m)

@@ -73,7 +73,7 @@ func Start(tx Tx, rand io.Reader, now time.Time, s Starting) (*Outgoing, error) 
 	if err != nil {
 		return nil, err
 	}
-	r.Claimed, r.State, r.Since = s.Bundle.Name, Pending, now.Unix()
+	r.Claimed, r.State, r.Since = CleanName(s.Bundle.Name), Pending, now.Unix()
 	r.Manifest, r.Device = s.Bundle.Manifest.Append(nil), int(s.Bundle.Device)
 	r.Realm, r.Blob = Realm{Name: s.Link.Relay, Pin: s.Bundle.Realm}, s.Link.ID()
 	if r.Name, err = freeName(tx, s.Name, r); err != nil {
@@ -142,6 +142,7 @@ type Incoming struct {
 	Message   wire.MessageID
 	Block     []byte // the first content block; nil for a duplicate
 	Duplicate bool   // the same bytes came before: answer again
+	Doubtful  bool   // it shows another past of somebody we know: sending is stopped, nothing else was done
 }
 
 // Receive takes a whole hello that came by an invite's contact route. It fails
@@ -172,10 +173,13 @@ func Receive(tx Tx, rand io.Reader, now time.Time, self *device.Identity, inv *I
 	}
 	defer sess.Wipe()
 	offer, realm, err := ParseOffer(hello.Route)
-	if err != nil || hello.Manifest.Root == self.Manifest.Root {
+	if err != nil || CheckOffer(now, inv.Realm, &offer, realm) != nil || hello.Manifest.Root == self.Manifest.Root {
 		return nil, ErrHello
 	}
 	r, err := met(tx, now, inv, hello)
+	if Doubtful(err) {
+		return &Incoming{Contact: r, Doubtful: true}, nil
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -235,7 +239,7 @@ func met(tx Tx, now time.Time, inv *InviteRecord, h *session.Hello) (*Record, er
 	if err == nil && old.State == Blocked {
 		return nil, ErrHello
 	}
-	if err == nil && (old.State == Accepted || old.State == Pending) {
+	if err == nil && old.MayReceive() {
 		return metAgain(tx, now, old, h)
 	}
 	r, err := recordFor(tx, h.Manifest.Root)
@@ -246,7 +250,7 @@ func met(tx Tx, now time.Time, inv *InviteRecord, h *session.Hello) (*Record, er
 	if !inv.Ask {
 		r.State = Accepted
 	}
-	r.Claimed, r.Invite = h.Name, inv.ID
+	r.Claimed, r.Invite = CleanName(h.Name), inv.ID
 	r.Manifest, r.Device = h.Manifest.Append(nil), int(h.Device)
 	want := inv.Label
 	if want == "" || inv.Uses > 1 {
@@ -265,8 +269,11 @@ func met(tx Tx, now time.Time, inv *InviteRecord, h *session.Hello) (*Record, er
 // spec: hello.md#simultaneous-hellos
 func metAgain(tx Tx, now time.Time, r *Record, h *session.Hello) (*Record, error) {
 	r.State = Accepted
-	if err := r.NewManifest(h.Manifest, now); err != nil {
-		return nil, err
+	switch err := r.NewManifest(h.Manifest, now); {
+	case Doubtful(err):
+		return r, errors.Join(err, tx.PutContact(r))
+	case err != nil:
+		return nil, ErrHello
 	}
 	r.Device = int(h.Device)
 	return r, tx.PutContact(r)
@@ -285,13 +292,17 @@ func (r *Record) NewManifest(m *manifest.Manifest, now time.Time) error {
 	if err != nil {
 		return fmt.Errorf("reading stored manifest: %w", err)
 	}
+	if m.Ref() == r.Trusted && m.Verify(r.Root, now) == nil {
+		r.Manifest = raw
+		return nil
+	}
 	err = manifest.CheckNext(old, m, now)
 	switch {
 	case err == nil:
 	case errors.Is(err, manifest.ErrGap) && m.Verify(r.Root, now) == nil:
 		r.Warning = "they set up a new device; their safety number is the same"
 	case Doubtful(err):
-		r.Stop, r.Warning = true, WarnManifest
+		r.Stop, r.Warning, r.Doubt = true, WarnManifest, m.Ref()
 		return err
 	default:
 		return err

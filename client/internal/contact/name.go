@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 	"unicode"
+
+	"golang.org/x/text/unicode/norm"
 )
 
 // MaxName is the longest name, in bytes.
@@ -16,18 +18,27 @@ func CleanName(s string) string {
 		switch {
 		case unicode.IsSpace(r):
 			return ' '
-		case unicode.IsControl(r), unicode.Is(unicode.Cf, r), r == unicode.ReplacementChar:
+		case unicode.IsControl(r), unicode.Is(unicode.Cf, r), r == unicode.ReplacementChar, blank(r):
 			return -1
 		}
 		return r
 	}, s)
-	s = strings.Join(strings.Fields(s), " ")
+	s = strings.TrimLeft(strings.Join(strings.Fields(s), " "), "# ") // "#" and a number names a contact
 	for len(s) > MaxName {
 		r := []rune(s)
 		s = strings.TrimSpace(string(r[:len(r)-1]))
 	}
 	return s
 }
+
+// blank reports whether a character shows nothing: a name with one in it would
+// look like a name without.
+func blank(r rune) bool {
+	return unicode.Is(unicode.Other_Default_Ignorable_Code_Point, r) || unicode.Is(unicode.Variation_Selector, r) || r == '\u2800'
+}
+
+// fold is a name as it is compared: compatible forms of one character are one.
+func fold(s string) string { return strings.ToLower(norm.NFKC.String(s)) }
 
 // freeName returns the wanted name, or one made unique by a number: a stranger
 // must not be able to appear under a name that is taken.
@@ -45,7 +56,7 @@ func freeName(tx Tx, want string, self *Record) (string, error) {
 	}
 	taken := func(n string) bool {
 		for _, c := range all {
-			if c.ID != self.ID && strings.EqualFold(c.Name, n) {
+			if c.ID != self.ID && fold(c.Name) == fold(n) {
 				return true
 			}
 		}
@@ -71,3 +82,6 @@ func Rename(tx Tx, r *Record, name string) error {
 	r.Name = name
 	return tx.PutContact(r)
 }
+
+// SameName reports whether two names are one, as people read them.
+func SameName(a, b string) bool { return fold(CleanName(a)) == fold(CleanName(b)) }

@@ -84,6 +84,10 @@ type Record struct {
 	BrokenAt int64          `cbor:"18,keyasint"` // unix seconds when it first came
 	Rekeyed  int64          `cbor:"19,keyasint"` // unix seconds of the last new session we started
 	Before   []byte         `cbor:"20,keyasint"` // their prekeys before Prekeys
+	Neutral  int64          `cbor:"21,keyasint"` // unix seconds of the last neutral answer to a hello
+	Restart  int64          `cbor:"22,keyasint"` // unix seconds when they last started a session again
+	Doubt    pad.Ref        `cbor:"23,keyasint"` // the manifest that made us stop
+	Trusted  pad.Ref        `cbor:"24,keyasint"` // the same, once a person has said that it is all right
 }
 
 // MaxGiven is how many sets of prekeys stay usable for a contact: a device that
@@ -106,8 +110,20 @@ func (r *Record) Give(g Given) {
 	}
 }
 
+// Empty forgets everything but who the contact is: nothing is left with which
+// they could be answered, or could start again.
+func (r *Record) Empty() {
+	for _, g := range r.Given {
+		clear(g.Private)
+	}
+	*r = Record{ID: r.ID, Root: r.Root, Name: r.Name, Claimed: r.Claimed, State: r.State, Verified: r.Verified, Manifest: r.Manifest,
+		Device: r.Device, Realm: r.Realm, Since: r.Since}
+}
+
 // MayReceive reports whether what the contact says is shown.
-func (r *Record) MayReceive() bool { return r.State == Accepted || r.State == Pending }
+func (r *Record) MayReceive() bool {
+	return r.State == Accepted || r.State == Pending || r.State == Failed
+}
 
 // ManifestRef is how a block names the contact's manifest.
 type ManifestRef = pad.Ref

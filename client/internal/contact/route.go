@@ -5,14 +5,17 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/netip"
+	"strings"
 	"time"
 
 	"github.com/tacet-chat/tacet/internal/addr"
+	"github.com/tacet-chat/tacet/internal/invite"
 	"github.com/tacet-chat/tacet/internal/key"
 )
 
 // MaxRealmName is the longest relay name, in bytes.
-const MaxRealmName = 64
+const MaxRealmName = invite.MaxRelay
 
 // OfferSize bounds an offer with its realm: offer 74 ‖ pin 32 ‖ length 1 ‖ name.
 const OfferSize = addr.OfferSize + 32 + 1 + MaxRealmName
@@ -43,6 +46,44 @@ func ParseOffer(b []byte) (addr.Offer, Realm, error) {
 	}
 	r := Realm{Name: string(b[fixed:]), Pin: [32]byte(b[addr.OfferSize:])}
 	return o, r, nil
+}
+
+// CheckOffer refuses with ErrOffer an offer that must not be taken: a relay name
+// that is not written in the one way, a relay on this machine or a private
+// network while our own home is elsewhere (it would turn our client on our own
+// services), a birth that lies ahead, or one so far back that nothing can be
+// derived from it.
+//
+// spec: hello.md#route-offer
+func CheckOffer(now time.Time, home Realm, o *addr.Offer, r Realm) error {
+	if name, err := invite.RelayName(r.Name); err != nil || name != r.Name {
+		return ErrOffer
+	}
+	if r.Name != home.Name && inside(r.Name) && !inside(home.Name) {
+		return ErrOffer
+	}
+	t := addr.PeriodAt(now.Unix(), o.Period)
+	if o.Birth > t+1 || o.Birth+addr.MaxAhead/2 < t {
+		return ErrOffer
+	}
+	return nil
+}
+
+// inside reports whether a relay name means this machine or a private network.
+func inside(name string) bool {
+	host := name
+	if i := strings.LastIndexByte(name, ':'); i > strings.LastIndexByte(name, ']') {
+		host = name[:i]
+	}
+	if host == "localhost" || strings.HasSuffix(host, ".localhost") || !strings.Contains(host, ".") && !strings.HasPrefix(host, "[") {
+		return true // a name without a dot is one of the local network
+	}
+	a, err := netip.ParseAddr(strings.Trim(host, "[]"))
+	if err != nil {
+		return strings.HasSuffix(host, ".local") || strings.HasSuffix(host, ".internal")
+	}
+	a = a.Unmap()
+	return a.IsLoopback() || a.IsPrivate() || a.IsLinkLocalUnicast() || a.IsUnspecified() || a.IsMulticast()
 }
 
 // NewRoute makes a route of ours on a realm whose live period is L seconds, and

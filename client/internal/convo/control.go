@@ -39,6 +39,7 @@ func (e *Engine) Answer(tx Tx, now time.Time, id int64, a Answer) (*Change, erro
 		r.State = contact.Declined
 	case a == Block:
 		r.State = contact.Blocked
+		r.Empty()
 	default:
 		return nil, contact.ErrState
 	}
@@ -51,6 +52,14 @@ func (e *Engine) Answer(tx Tx, now time.Time, id int64, a Answer) (*Change, erro
 // drop destroys what leads to and from a contact: the private halves of our
 // routes included, so that nothing of theirs can reach us again.
 func (e *Engine) drop(tx Tx, id int64, ch *Change) error {
+	if err := e.dropRows(tx, id, ch); err != nil {
+		return err
+	}
+	return contact.Forget(tx, id)
+}
+
+// dropRows ends what waits for a contact, by a person's act.
+func (e *Engine) dropRows(tx Tx, id int64, ch *Change) error {
 	rows, err := tx.RowsOf(id)
 	if err != nil {
 		return err
@@ -74,7 +83,7 @@ func (e *Engine) drop(tx Tx, id int64, ch *Change) error {
 			}
 		}
 	}
-	return contact.Forget(tx, id)
+	return nil
 }
 
 // accept tells a contact that they are accepted and how to reach us. It rides
@@ -95,6 +104,9 @@ func (e *Engine) offer(tx Tx, now time.Time, r *contact.Record, accept bool, ch 
 	}
 	route.Contact = r.ID
 	if err := tx.PutRoute(route); err != nil {
+		return err
+	}
+	if err := trim(tx, r.ID, route.ID); err != nil {
 		return err
 	}
 	ctl := &content.Control{Accept: accept, Name: e.Name, Route: contact.AppendOffer(nil, o, e.Home.Realm)}
@@ -148,6 +160,9 @@ func (e *Engine) control(tx Tx, now time.Time, r *contact.Record, said *content.
 	}
 	if len(c.Route) > 0 {
 		o, realm, err := contact.ParseOffer(c.Route)
+		if err == nil {
+			err = contact.CheckOffer(now, e.Home.Realm, &o, realm)
+		}
 		if err != nil {
 			return e.notice(tx, now, r.ID, "they offered an address that is not valid; messages go to the old one", ch)
 		}
@@ -155,7 +170,7 @@ func (e *Engine) control(tx Tx, now time.Time, r *contact.Record, said *content.
 			return err
 		}
 	}
-	accepted := c.Accept && r.State == contact.Pending
+	accepted := c.Accept && (r.State == contact.Pending || r.State == contact.Failed)
 	if accepted {
 		r.State = contact.Accepted
 	}
@@ -247,7 +262,48 @@ func (e *Engine) newRoute(tx Tx, now time.Time, r *contact.Record, fresh *contac
 	if fresh.Retire == 0 {
 		r.Realm = fresh.Realm
 	}
-	return tx.PutRoute(fresh)
+	if err := tx.PutRoute(fresh); err != nil {
+		return err
+	}
+	return trim(tx, r.ID, fresh.ID)
+}
+
+// maxRoutes bounds the routes of one contact, each way: whoever offers more, or
+// makes us offer more, loses the oldest.
+const maxRoutes = 8
+
+// trim drops the oldest routes above maxRoutes of the direction of the newest.
+func trim(tx contact.Routes, id, newest int64) error {
+	fresh, err := tx.Route(newest)
+	if err != nil {
+		return err
+	}
+	all, err := tx.RoutesOf(id)
+	if err != nil {
+		return err
+	}
+	var same []*contact.RouteRecord // oldest first
+	for _, r := range all {
+		if r.Mine == fresh.Mine && r.ID != fresh.ID && r.Invite == 0 {
+			same = append(same, r)
+		}
+	}
+	// The newest one that they have for certain stays: what they send goes there.
+	keep := -1
+	for i, r := range same {
+		if r.Mine && r.Acked {
+			keep = i
+		}
+	}
+	for i := 0; i < len(same)-maxRoutes+1; i++ {
+		if i == keep {
+			continue
+		}
+		if err := tx.DeleteRoute(same[i].ID); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // routeAcked replaces our older routes once the other end has the new one.
@@ -282,15 +338,13 @@ func (e *Engine) routeAcked(tx Tx, now time.Time, row *Row) error {
 	return tx.PutRoute(fresh)
 }
 
-// Fail gives up on a hello of ours whose invite is gone: another device used
-// it, or it was revoked or ran out.
+// Fail tells that nobody will answer a hello of ours any more: its invite is
+// gone from the relay. That is the relay's word, so the hello stays in the
+// outbox, and an answer that comes after all is taken.
 func (e *Engine) Fail(tx Tx, now time.Time, r *contact.Record) (*Change, error) {
-	ch := &Change{Routes: true}
+	ch := &Change{}
 	r.State = contact.Failed
 	if err := tx.PutContact(r); err != nil {
-		return nil, err
-	}
-	if err := e.drop(tx, r.ID, ch); err != nil {
 		return nil, err
 	}
 	return ch, e.notice(tx, now, r.ID, "the invite was used by another device, revoked or has expired; ask for a new link", ch)

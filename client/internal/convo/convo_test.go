@@ -361,7 +361,7 @@ func TestOnlySoManyAreSealedAhead(t *testing.T) {
 
 func TestAnInviteForManyAsksFirst(t *testing.T) {
 	a, b := newPerson(t, "ada"), newPerson(t, "bob")
-	ofB := invited(a, b, contact.InviteOptions{Uses: 3, Life: time.Hour}, "may I?")
+	ofB := invited(a, b, contact.InviteOptions{Uses: 3, Life: 48 * time.Hour}, "may I?")
 	hello := b.outgoing()[0]
 	a.take(0, hello)
 	const ofA = 1
@@ -378,14 +378,22 @@ func TestAnInviteForManyAsksFirst(t *testing.T) {
 	if b.waiting(ofB) != 0 || b.contact(ofB).State != contact.Pending {
 		t.Errorf("after the neutral answer: %d waiting, state %v", b.waiting(ofB), b.contact(ofB).State)
 	}
-	// The same hello again is answered again; the first one is not shown twice.
+	// The same hello again is answered again, but no more than once a day: each
+	// answer tells a stranger that this device is there.
+	a.take(0, hello)
+	if got := len(a.acks(ofA)); got != 0 {
+		t.Errorf("a hello is answered %d times more within minutes, want none", got)
+	}
+	a.now = a.now.Add(25 * time.Hour)
+	a.take(0, hello)
 	a.take(0, hello)
 	if got := len(a.acks(ofA)); got != 1 {
-		t.Errorf("a duplicate hello is answered %d times, want once", got)
+		t.Errorf("a day later a duplicate hello is answered %d times, want once", got)
 	}
 	if got := len(a.texts(ofA)); got != 1 {
 		t.Errorf("a duplicate hello shows %d texts, want 1", got)
 	}
+	b.now = a.now
 	a.do(func(tx vault.Store) (*convo.Change, error) { return a.e.Answer(tx, a.now, ofA, convo.Accept) })
 	settle(a, b, ofA, ofB)
 	if b.contact(ofB).State != contact.Accepted {

@@ -28,18 +28,21 @@ type Engine struct {
 	Rand io.Reader
 	Home Home
 	Name string // what contacts see as ours; may be empty
+	// Online says whether what is sealed now may leave at once.
+	Online func() bool
 }
 
 // Change is what a transaction did that others must act on once it committed.
 type Change struct {
-	Events  []*Event // new or changed, to be shown
-	Added   []*Row   // sealed and ready to go
-	Removed []int64  // rows that must not go again
-	Owes    []int64  // contacts that wait for an ack
-	Again   []int64  // those of them that have an ack of ours already, which they did not get
-	Heard   int64    // a device that just proved to be there
-	Routes  bool     // the set of own routes changed
-	Invites bool     // an invite was used up: its blob can go
+	Events   []*Event // new or changed, to be shown
+	Added    []*Row   // sealed and ready to go
+	Removed  []int64  // rows that must not go again
+	Owes     []int64  // contacts that wait for an ack
+	Stranger int64    // somebody not accepted who waits for the neutral answer
+	Again    []int64  // those of them that have an ack of ours already, which they did not get
+	Heard    int64    // a device that just proved to be there
+	Routes   bool     // the set of own routes changed
+	Invites  bool     // an invite was used up: its blob can go
 }
 
 func (c *Change) owes(contact int64) {
@@ -178,6 +181,7 @@ func (e *Engine) sealRow(tx Tx, now time.Time, n *Row, ch *Change) (err error) {
 		return err
 	}
 	n.Sealed, n.Made = true, now.Unix()
+	n.Left = n.Left || e.Online != nil && e.Online()
 	if err := tx.PutRow(n); err != nil {
 		return err
 	}
@@ -187,6 +191,9 @@ func (e *Engine) sealRow(tx Tx, now time.Time, n *Row, ch *Change) (err error) {
 
 // topUp seals what waits unsealed, now that acks made room.
 func (e *Engine) topUp(tx Tx, now time.Time, id int64, ch *Change) error {
+	if r, err := tx.Contact(id); err != nil || r.Stop {
+		return err
+	}
 	sealed, err := tx.SealedRows(id)
 	if err != nil {
 		return err

@@ -6,6 +6,7 @@ import (
 
 	"github.com/tacet-chat/tacet/client/internal/contact"
 	"github.com/tacet-chat/tacet/internal/session"
+	"github.com/tacet-chat/tacet/internal/wire"
 )
 
 // Met takes a whole hello that came by the contact route of an invite of ours.
@@ -29,10 +30,11 @@ func (e *Engine) Met(tx Tx, now time.Time, route *contact.RouteRecord, whole []b
 		return nil, err
 	}
 	r := in.Contact
+	if in.Doubtful {
+		return ch, e.notice(tx, now, r.ID, r.Warning, ch)
+	}
 	if in.Duplicate {
-		_, ch, err = e.again(tx, r.ID, in.Message, ch)
-		ch.Heard = 0 // anybody may repeat a hello's cells: it proves nobody's presence
-		return ch, err
+		return e.repeated(tx, now, r, in.Message)
 	}
 	ch.Routes, ch.Invites = true, inv.Gone
 	s, err := tx.SessionsOf(r.ID)
@@ -43,10 +45,14 @@ func (e *Engine) Met(tx Tx, now time.Time, route *contact.RouteRecord, whole []b
 	if err := tx.PutOpened(r.ID, session.InnerHash(whole), in.Message, now.Unix()/daySeconds, true); err != nil {
 		return nil, err
 	}
-	ch.owes(r.ID)
 	why := "took up your invite"
 	if r.State == contact.Request {
-		why = "wants to talk with you"
+		why, ch.Stranger, r.Neutral = "wants to talk with you", r.ID, now.Unix()
+		if err := tx.PutContact(r); err != nil {
+			return nil, err
+		}
+	} else {
+		ch.owes(r.ID)
 	}
 	if err := e.notice(tx, now, r.ID, why, ch); err != nil {
 		return nil, err
@@ -63,4 +69,27 @@ func (e *Engine) Met(tx Tx, now time.Time, route *contact.RouteRecord, whole []b
 		return nil, err
 	}
 	return ch, e.accept(tx, now, r, ch)
+}
+
+// neutralEvery is how often the hello of somebody who was not accepted is
+// answered again. Each answer tells them that this device was there.
+const neutralEvery = 24 * time.Hour
+
+// repeated answers a hello that came before once more: its ack was lost, or
+// somebody wants to know whether we are there.
+func (e *Engine) repeated(tx Tx, now time.Time, r *contact.Record, m wire.MessageID) (*Change, error) {
+	ch := &Change{}
+	switch r.State {
+	case contact.Request:
+		if since := now.Sub(time.Unix(r.Neutral, 0)); since >= 0 && since < neutralEvery {
+			return ch, nil
+		}
+		r.Neutral, ch.Stranger = now.Unix(), r.ID
+		return ch, errors.Join(tx.PutContact(r), tx.Settle(r.ID, []wire.MessageID{m}, true))
+	case contact.Accepted, contact.Pending:
+		_, ch, err := e.again(tx, r.ID, m, ch)
+		ch.Heard = 0 // anybody may repeat a hello's cells: it proves nobody's presence
+		return ch, err
+	}
+	return ch, nil
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/tacet-chat/tacet/client/internal/contact"
 	"github.com/tacet-chat/tacet/internal/addr"
+	"github.com/tacet-chat/tacet/internal/session"
 )
 
 // Maintain does what time asks for: renews routes, drops retired ones, seals
@@ -26,7 +27,7 @@ func (e *Engine) Maintain(tx Tx, now time.Time) (*Change, error) {
 		return nil, err
 	}
 	day := now.Unix() / daySeconds
-	return ch, errors.Join(tx.ForgetOpened(day-SeenDays), tx.ForgetParts(now.Unix()-ResealDays*daySeconds))
+	return ch, tx.ForgetOpened(day - SeenDays)
 }
 
 func (e *Engine) maintainContact(tx Tx, now time.Time, r *contact.Record, ch *Change) error {
@@ -90,7 +91,11 @@ func (e *Engine) resealOld(tx Tx, now time.Time, id int64, ch *Change) error {
 		if row.Hello || !row.Sealed || now.Unix()-row.Made < ResealDays*daySeconds {
 			continue
 		}
-		if err := e.sealRow(tx, now, row, ch); err != nil {
+		err := e.sealRow(tx, now, row, ch)
+		if errors.Is(err, session.ErrFull) {
+			return nil // until they have answered; the old bytes stay
+		}
+		if err != nil {
 			return err
 		}
 	}

@@ -3,6 +3,7 @@ package convo
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/tacet-chat/tacet/client/internal/contact"
@@ -166,6 +167,9 @@ func (e *Engine) take(tx Tx, now time.Time, r *contact.Record, s *contact.Sessio
 	}
 	body := b.Content
 	if b.Parts > 1 {
+		if err := roomFor(tx, r.ID, b.Logical); err != nil {
+			return false, false, err
+		}
 		body, err = tx.PutPart(r.ID, b.Logical, b.Part, b.Parts, b.Content, now.Unix())
 		if err != nil {
 			return false, false, err
@@ -203,6 +207,26 @@ func (e *Engine) take(tx Tx, now time.Time, r *contact.Record, s *contact.Sessio
 	return shown, owes, nil
 }
 
+// maxOpen bounds the long messages of a contact that are not whole yet. Their
+// parts were acked, so they are kept for as long as it takes; of more, no part
+// is taken, and its sender offers it again.
+const maxOpen = 16
+
+// ErrBusy is returned for a message that cannot be taken now. Nothing was
+// changed, and it is offered again.
+var ErrBusy = errors.New("too many long messages are not whole yet")
+
+func roomFor(tx Parts, id int64, logical wire.MessageID) error {
+	open, err := tx.OpenParts(id)
+	if err != nil {
+		return err
+	}
+	if len(open) >= maxOpen && !slices.Contains(open, logical) {
+		return ErrBusy
+	}
+	return nil
+}
+
 // takeAcks removes what was acked. A device that says it has seen more of us
 // than we remember sending proves that our disk went back in time.
 //
@@ -212,7 +236,7 @@ func (e *Engine) takeAcks(tx Tx, now time.Time, r *contact.Record, s *contact.Se
 		return err
 	}
 	if a.Highest > s.Sent {
-		return e.rekey(tx, now, r, "this device's storage went back in time; a new session was started", ch)
+		return e.rekey(tx, now, r, "they have seen more of this session than this device remembers, so a new one was started: its storage may have gone back in time", ch)
 	}
 	return nil
 }
@@ -235,10 +259,10 @@ func (e *Engine) refs(tx Tx, now time.Time, r *contact.Record, b *pad.Block, ch 
 			return err
 		}
 	}
-	if r.Stop || !contact.Doubtful(manifest.CheckRef(m.Ref(), b.Ours)) {
+	if r.Stop || b.Ours == r.Trusted || !contact.Doubtful(manifest.CheckRef(m.Ref(), b.Ours)) {
 		return nil
 	}
-	r.Stop, r.Warning = true, contact.WarnManifest
+	r.Stop, r.Warning, r.Doubt = true, contact.WarnManifest, b.Ours
 	if err := tx.PutContact(r); err != nil {
 		return err
 	}

@@ -21,6 +21,7 @@ const (
 	// where the bundle's hash stands in a first handshake.
 	labelGiven = "tacet/v1/rekey/prekeys"
 
+	restartEvery = 10 * time.Minute // at most one new session of theirs
 	rekeyEvery   = time.Hour        // at most one new session of ours per contact
 	brokenAfter  = 10 * time.Second // still unreadable this much later
 	brokenWithin = 24 * time.Hour   // and not so long ago that it says nothing about now
@@ -126,7 +127,8 @@ func (e *Engine) withdraw(tx Tx, r *contact.Record, ch *Change) (bool, error) {
 		return false, err
 	}
 	ch.Removed = append(ch.Removed, row.ID)
-	return true, tx.DeleteRow(row.ID)
+	ch.Routes = true
+	return true, errors.Join(tx.DeleteRow(row.ID), tx.DeleteRoute(row.NewWay))
 }
 
 // wholeHello pads a hello for a pair route to the size of every hello: length 2
@@ -195,10 +197,19 @@ func (e *Engine) Again(tx Tx, now time.Time, route *contact.RouteRecord, whole [
 	}
 	defer s.Wipe()
 	offer, realm, err := contact.ParseOffer(hello.Route)
-	if err != nil {
+	if err != nil || contact.CheckOffer(now, e.Home.Realm, &offer, realm) != nil {
 		return Rejected, ch, nil
 	}
+	// Every new session costs us a route and prekeys. One that comes too soon is
+	// offered again by its sender.
+	if since := now.Sub(time.Unix(r.Restart, 0)); since >= 0 && since < restartEvery {
+		return Rejected, ch, nil
+	}
+	r.Restart = now.Unix()
 	if err := r.NewManifest(hello.Manifest, now); err != nil {
+		if !contact.Doubtful(err) {
+			return Rejected, ch, nil
+		}
 		return Nothing, ch, errors.Join(tx.PutContact(r), e.notice(tx, now, r.ID, r.Warning, ch))
 	}
 	// A hello of ours may be on its way, or lost for ever: theirs has come, so

@@ -70,10 +70,16 @@ func (e *Engine) Hello(tx Tx, now time.Time, out *contact.Outgoing, text string)
 	}
 	row := &Row{Contact: out.Contact.ID, Message: out.Message, Sealed: true, Hello: true, Route: out.Route.ID, Event: ev.Seq, State: Queued,
 		Born: now.Unix(), Made: now.Unix(), Payload: out.Whole}
+	ch := &Change{Events: []*Event{ev}, Routes: true}
+	// A hello by an earlier invite went nowhere; this one takes its place.
+	if err := e.dropRows(tx, out.Contact.ID, ch); err != nil {
+		return nil, err
+	}
 	if err := tx.PutRow(row); err != nil {
 		return nil, err
 	}
-	return &Change{Events: []*Event{ev}, Added: []*Row{row}, Routes: true}, nil
+	ch.Added = append(ch.Added, row)
+	return ch, nil
 }
 
 // Unsend takes back a message of which nothing has left this device. It fails
@@ -99,7 +105,7 @@ func (e *Engine) Unsend(tx Tx, now time.Time, seq int64) (*Change, error) {
 		if row.Event != seq {
 			continue
 		}
-		if row.State != Queued || row.Hello {
+		if row.State != Queued || row.Left || row.Hello {
 			return nil, ErrSent
 		}
 		if err := tx.DeleteRow(row.ID); err != nil {
@@ -112,6 +118,17 @@ func (e *Engine) Unsend(tx Tx, now time.Time, seq int64) (*Change, error) {
 		return nil, err
 	}
 	return ch, e.topUp(tx, now, ev.Contact, ch)
+}
+
+// Leaving notes that a row is about to leave this device. It is committed before
+// the first byte of it goes.
+func (e *Engine) Leaving(tx Tx, id int64) error {
+	row, err := tx.Row(id)
+	if err != nil || row.Left {
+		return err
+	}
+	row.Left = true
+	return tx.PutRow(row)
 }
 
 // Moved notes what the relay said of a row. States only rise.

@@ -115,6 +115,7 @@ type Row struct {
 	Block   []byte         `cbor:"8,keyasint"` // the content block, to seal it again
 	Payload []byte         `cbor:"9,keyasint"`
 	NewWay  int64          `cbor:"10,keyasint"` // a route of ours that the message offers; acked with it
+	Left    bool           `cbor:"11,keyasint"` // it may have left this device
 }
 
 // Events keeps what is shown.
@@ -153,7 +154,8 @@ type Parts interface {
 	// PutPart stores a part and returns all of them in order once there are
 	// parts of them, dropping them from the store.
 	PutPart(contact int64, logical wire.MessageID, part, parts byte, content []byte, now int64) (whole []byte, err error)
-	ForgetParts(before int64) error
+	// OpenParts names the messages of a contact that are not whole yet.
+	OpenParts(contact int64) ([]wire.MessageID, error)
 }
 
 // Tx is one transaction over everything a conversation changes.

@@ -3,6 +3,7 @@ package vault
 import (
 	"crypto/sha256"
 	"encoding/binary"
+	"slices"
 
 	"github.com/tacet-chat/tacet/client/internal/convo"
 	"github.com/tacet-chat/tacet/internal/wire"
@@ -265,19 +266,15 @@ func (s Store) PutPart(contact int64, logical wire.MessageID, part, parts byte, 
 	return whole, s.Delete(Fragment, ids...)
 }
 
-// ForgetParts drops parts that came before a time and were never completed.
-func (s Store) ForgetParts(before int64) error {
-	var ids []int64
-	err := s.Each(Fragment, Query{}, func(row Row) error {
-		if row.B < before {
-			ids = append(ids, row.ID)
+// OpenParts names the messages of a contact that are not whole yet.
+func (s Store) OpenParts(contact int64) (ids []wire.MessageID, err error) {
+	err = s.Each(Fragment, Query{A: ptr(contact)}, func(row Row) error {
+		if m := wire.MessageID(row.H[8:]); !slices.Contains(ids, m) {
+			ids = append(ids, m)
 		}
 		return nil
 	})
-	if err != nil {
-		return err
-	}
-	return s.Delete(Fragment, ids...)
+	return ids, err
 }
 
 // metaRead is the row of the meta table that holds the read cursor: sequence 8.
