@@ -101,6 +101,9 @@ func (e *Engine) rekey(tx Tx, now time.Time, r *contact.Record, why string, ch *
 	if err := errors.Join(tx.PutContact(r), tx.PutRoute(route), contact.MakePrimary(tx, r.ID, s, now)); err != nil {
 		return err
 	}
+	if err := trim(tx, r.ID, route.ID); err != nil {
+		return err
+	}
 	row := &Row{Contact: r.ID, Message: id, Sealed: true, Hello: true, State: Queued, Born: now.Unix(), Made: now.Unix(), Payload: whole, NewWay: route.ID}
 	if err := tx.PutRow(row); err != nil {
 		return err
