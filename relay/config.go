@@ -78,6 +78,9 @@ type Config struct {
 	// What is stored stays for up to 90 days, whoever stored it.
 	LimitBlobs int `toml:"limit_blobs"`
 
+	// Blobs that one network may read in ten minutes.
+	LimitReads int `toml:"limit_reads"`
+
 	// Web pages that may use this relay, as origins ("https://chat.example").
 	// Programs are no pages and always may. No wildcards.
 	Origins []string `toml:"origins"`
@@ -105,7 +108,7 @@ func Default() Config {
 	return Config{
 		Listen: "127.0.0.1:7117", TLS: "auto", Data: defaultData(), Roles: []string{RoleLive, RoleBlob},
 		Period: 1800, Ping: 60, WindowMiB: 64, BlobMiB: 1024, MaxConnections: 4096,
-		LimitConnections: 6000, LimitWatches: 3000, LimitPuts: 6000, LimitBlobs: 60,
+		LimitConnections: 6000, LimitWatches: 3000, LimitPuts: 6000, LimitBlobs: 60, LimitReads: 6000,
 	}
 }
 
@@ -205,6 +208,7 @@ func (c *Config) check() error {
 		between("limit_watches", c.LimitWatches, 1, gate.MaxLimit),
 		between("limit_puts", c.LimitPuts, 1, gate.MaxLimit),
 		between("limit_blobs", c.LimitBlobs, 1, gate.MaxLimit),
+		between("limit_reads", c.LimitReads, 1, gate.MaxLimit),
 	)
 }
 

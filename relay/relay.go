@@ -85,7 +85,8 @@ func New(cfg Config) (_ *Relay, err error) {
 		return nil, err
 	}
 	if r.gate, err = gate.New(gate.Limits{
-		Connections: cfg.LimitConnections, Watches: cfg.LimitWatches, Puts: cfg.LimitPuts, Blobs: cfg.LimitBlobs, Held: cfg.MaxConnections,
+		Connections: cfg.LimitConnections, Watches: cfg.LimitWatches, Puts: cfg.LimitPuts, Blobs: cfg.LimitBlobs, Reads: cfg.LimitReads,
+		Held: cfg.MaxConnections,
 	}, rand.Reader); err != nil {
 		return nil, err
 	}

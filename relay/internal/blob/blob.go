@@ -79,7 +79,7 @@ type Store interface {
 	Receipts() key.Sign
 }
 
-// Limiter says whether a network may store one more blob.
+// Limiter says whether a network may store or read one more blob.
 type Limiter interface {
 	Allow(remote netip.Addr, what gate.What) bool
 	Release(what gate.What)
@@ -94,20 +94,24 @@ type Config struct {
 	Failed func(error)
 }
 
-// maxBusy bounds the requests that hold a content in memory at one moment:
-// with the largest class that is 128 × 256 KiB = 32 MiB.
-const maxBusy = 128
+// Bounds of memory. A call of the store holds at most a content and a copy; a
+// peer that is slow to send or take a body holds no call, and its part of the room.
+const (
+	maxCalls = 32       // calls of the store at one moment
+	maxHeld  = 32 << 20 // bytes of bodies that are being read or written
+)
 
 // Blobs is the feature.
 type Blobs struct {
-	cfg  Config
-	sign key.Sign
-	busy chan struct{}
+	cfg   Config
+	sign  key.Sign
+	calls chan struct{}
+	room  *gate.Room
 }
 
 // New returns the feature over a store.
 func New(cfg Config) *Blobs {
-	return &Blobs{cfg: cfg, sign: cfg.Store.Receipts(), busy: make(chan struct{}, maxBusy)}
+	return &Blobs{cfg: cfg, sign: cfg.Store.Receipts(), calls: make(chan struct{}, maxCalls), room: gate.NewRoom(maxHeld)}
 }
 
 // ReceiptKey returns the public key that receipts verify under.

@@ -16,8 +16,21 @@ import (
 	"github.com/tacet-chat/tacet/relay/internal/gate"
 )
 
+// What fails before the store is asked.
+var (
+	errBusy  = errors.New("too busy")
+	errLimit = errors.New("over a limit")
+	errShort = malformed{errors.New("the body ended early")}
+)
+
+// malformed is a body that is no blob. Its text is for the client.
+type malformed struct{ error }
+
 // ReceiptHeader carries the receipt, as hex, of a blob that is read.
 const ReceiptHeader = "Tacet-Receipt"
+
+// retryAfter is what a client is told where the relay is too busy, in seconds.
+const retryAfter = "10"
 
 // ServePut is POST /v1/blob.
 //
@@ -32,40 +45,50 @@ func (b *Blobs) ServePut(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "a blob has one of four sizes", http.StatusRequestEntityTooLarge)
 		return
 	}
-	if !b.cfg.Limit.Allow(gate.Peer(r.RemoteAddr), gate.Blob) {
-		http.Error(w, "over a limit, try again later", http.StatusTooManyRequests)
-		return
-	}
-	defer b.cfg.Limit.Release(gate.Blob)
-	if !b.enter(w, r) {
-		return
-	}
-	defer b.leave()
-
-	body := make([]byte, size)
-	if _, err := io.ReadFull(r.Body, body); err != nil {
-		http.Error(w, "the body ended early", http.StatusBadRequest)
-		return
-	}
-	p, err := wire.ParseBlobPut(body)
-	if err != nil {
-		http.Error(w, err.Error(), http.StatusBadRequest)
-		return
-	}
-	now := b.cfg.Now()
-	hash := sha256.Sum256(p.Content)
-	e := entry(&p, hash, now)
-	lies, err := b.cfg.Store.Create(r.Context(), &e, DayOf(now))
+	id, hash, lies, err := b.receive(w, r, size)
 	switch {
 	case errors.Is(err, ErrGone):
-		b.answer(w, http.StatusGone, p.ID, lies)
+		b.answer(w, http.StatusGone, id, lies)
 	case err != nil:
 		b.fail(w, err)
 	case lies != hash:
-		b.answer(w, http.StatusConflict, p.ID, lies)
+		b.answer(w, http.StatusConflict, id, lies)
 	default:
-		b.answer(w, http.StatusOK, p.ID, lies)
+		b.answer(w, http.StatusOK, id, lies)
 	}
+}
+
+// receive reads a body of that size and stores it. It returns the id, the hash of
+// the content and that of what lies at the id. Nothing of the body is held after.
+func (b *Blobs) receive(w http.ResponseWriter, r *http.Request, size int64) (id wire.BlobID, hash, lies [32]byte, err error) {
+	give, ok := b.room.Take(r.RemoteAddr, size)
+	if !ok {
+		return id, hash, lies, errBusy
+	}
+	defer give()
+	if !b.cfg.Limit.Allow(gate.Peer(r.RemoteAddr), gate.Blob) {
+		return id, hash, lies, errLimit
+	}
+	defer b.cfg.Limit.Release(gate.Blob)
+
+	body := make([]byte, size)
+	http.NewResponseController(w).SetReadDeadline(time.Now().Add(patience(size))) // else the server's own holds
+	if _, err := io.ReadFull(r.Body, body); err != nil {
+		return id, hash, lies, errShort
+	}
+	p, err := wire.ParseBlobPut(body)
+	if err != nil {
+		return id, hash, lies, malformed{err}
+	}
+	if err := b.enter(r.Context()); err != nil {
+		return id, hash, lies, err
+	}
+	defer b.leave()
+	now := b.cfg.Now()
+	hash = sha256.Sum256(p.Content)
+	e := entry(&p, hash, now)
+	lies, err = b.cfg.Store.Create(r.Context(), &e, DayOf(now))
+	return p.ID, hash, lies, err
 }
 
 // ServeGet is GET and HEAD /v1/blob/{id}.
@@ -80,23 +103,44 @@ func (b *Blobs) ServeGet(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "only one range", http.StatusBadRequest)
 		return
 	}
-	if !b.enter(w, r) {
+	if !b.cfg.Limit.Allow(gate.Peer(r.RemoteAddr), gate.Read) {
+		b.fail(w, errLimit)
 		return
 	}
-	defer b.leave()
-
-	content, hash, err := b.cfg.Store.Get(r.Context(), id, DayOf(b.cfg.Now()))
+	defer b.cfg.Limit.Release(gate.Read)
+	content, hash, give, err := b.read(r, id)
 	switch {
 	case errors.Is(err, ErrGone):
 		b.answer(w, http.StatusGone, id, hash)
+		return
 	case err != nil:
 		b.fail(w, err)
-	default:
-		receipt := b.receipt(id, hash)
-		w.Header().Set(ReceiptHeader, hex.EncodeToString(receipt.Append(nil)))
-		w.Header().Set("Content-Type", "application/octet-stream")
-		http.ServeContent(unstored{w}, r, "", time.Time{}, bytes.NewReader(content))
+		return
 	}
+	defer give()
+	receipt := b.receipt(id, hash)
+	w.Header().Set(ReceiptHeader, hex.EncodeToString(receipt.Append(nil)))
+	w.Header().Set("Content-Type", "application/octet-stream")
+	http.NewResponseController(w).SetWriteDeadline(time.Now().Add(patience(int64(len(content))))) // as above
+	http.ServeContent(unstored{w}, r, "", time.Time{}, bytes.NewReader(content))
+}
+
+// read gets a content and takes room for it. The room is taken before the call's
+// place is free: there is no moment at which neither bounds it.
+func (b *Blobs) read(r *http.Request, id wire.BlobID) (content []byte, hash [32]byte, give func(), err error) {
+	if err := b.enter(r.Context()); err != nil {
+		return nil, hash, nil, err
+	}
+	defer b.leave()
+	content, hash, err = b.cfg.Store.Get(r.Context(), id, DayOf(b.cfg.Now()))
+	if err != nil {
+		return nil, hash, nil, err
+	}
+	give, ok := b.room.Take(r.RemoteAddr, int64(len(content)))
+	if !ok {
+		return nil, hash, nil, errBusy
+	}
+	return content, hash, give, nil
 }
 
 // unstored keeps an answer out of caches: net/http drops the header that says
@@ -125,31 +169,45 @@ func (b *Blobs) ServeDelete(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	hash := key.Hash(wire.LabelCapability, capability[:])
-	if err := b.cfg.Store.Delete(r.Context(), id, hash, DayOf(b.cfg.Now())); err != nil {
+	if err := b.remove(r.Context(), id, hash); err != nil {
 		b.fail(w, err)
 		return
 	}
 	w.WriteHeader(http.StatusNoContent)
 }
 
-// enter takes one of the places that bound memory, or answers that there is none.
-func (b *Blobs) enter(w http.ResponseWriter, r *http.Request) bool {
+func (b *Blobs) remove(ctx context.Context, id wire.BlobID, capability [32]byte) error {
+	if err := b.enter(ctx); err != nil {
+		return err
+	}
+	defer b.leave()
+	return b.cfg.Store.Delete(ctx, id, capability, DayOf(b.cfg.Now()))
+}
+
+// enter takes one of the places to call the store, which are free soon as long
+// as the store works, or fails with errBusy.
+func (b *Blobs) enter(ctx context.Context) error {
 	select {
-	case b.busy <- struct{}{}:
-		return true
+	case b.calls <- struct{}{}:
+		return nil
 	default:
 	}
 	select {
-	case b.busy <- struct{}{}:
-		return true
+	case b.calls <- struct{}{}:
+		return nil
 	case <-time.After(time.Second):
-	case <-r.Context().Done():
+	case <-ctx.Done():
 	}
-	http.Error(w, "too busy, try again later", http.StatusServiceUnavailable)
-	return false
+	return errBusy
 }
 
-func (b *Blobs) leave() { <-b.busy }
+func (b *Blobs) leave() { <-b.calls }
+
+// patience is how long a body of n bytes may take, either way: ten seconds, and
+// one more for every 12 KiB.
+//
+// spec: relay-api.md#limits
+func patience(n int64) time.Duration { return 10*time.Second + time.Duration(n)*time.Second/(12<<10) }
 
 // answer sends a receipt.
 func (b *Blobs) answer(w http.ResponseWriter, status int, id wire.BlobID, hash [32]byte) {
@@ -163,7 +221,15 @@ func (b *Blobs) answer(w http.ResponseWriter, status int, id wire.BlobID, hash [
 //
 // spec: relay-api.md#errors
 func (b *Blobs) fail(w http.ResponseWriter, err error) {
+	var bad malformed
 	switch {
+	case errors.Is(err, errBusy):
+		w.Header().Set("Retry-After", retryAfter)
+		http.Error(w, "too busy, try again later", http.StatusServiceUnavailable)
+	case errors.Is(err, errLimit):
+		http.Error(w, "over a limit, try again later", http.StatusTooManyRequests)
+	case errors.As(err, &bad):
+		http.Error(w, bad.Error(), http.StatusBadRequest)
 	case errors.Is(err, ErrNotFound):
 		http.Error(w, "nothing there", http.StatusNotFound)
 	case errors.Is(err, ErrGone):

@@ -1,7 +1,7 @@
 // Package gate says how often a network may use the relay. It counts what each
-// network begins (connections, watches, puts, blobs) under a keyed hash whose
-// key lives in memory and is replaced every ten minutes, and bounds what the
-// whole relay holds open at one moment.
+// network begins (connections, watches, puts, blobs, reads) under a keyed hash
+// whose key lives in memory and is replaced every ten minutes, and bounds what
+// the whole relay holds open at one moment. A Room bounds memory likewise.
 //
 // The counts are a sketch of a fixed size: it has no row per network, never
 // grows, and can only count too high. It keeps no network address, and after a
@@ -45,6 +45,7 @@ const (
 	Watch                  // a watch connection, held until it ends
 	Put                    // a put context: a connection, held until it ends, or one POST
 	Blob                   // a blob to store
+	Read                   // a blob to read
 	kinds
 )
 
@@ -54,6 +55,7 @@ type Limits struct {
 	Watches     int // watch connections that one network may begin in a window
 	Puts        int // put contexts that one network may begin in a window
 	Blobs       int // blobs that one network may store in a window
+	Reads       int // blobs that one network may read in a window
 	Held        int // connections that have requests, at one moment, from everywhere; and as many watch connections, and put contexts
 }
 
@@ -75,7 +77,7 @@ type Gate struct {
 // New returns a gate with a first key from random.
 func New(l Limits, random io.Reader) (*Gate, error) {
 	g := &Gate{
-		per:    [kinds]int{l.Connections, l.Watches, l.Puts, l.Blobs},
+		per:    [kinds]int{l.Connections, l.Watches, l.Puts, l.Blobs, l.Reads},
 		most:   [kinds]int64{Connection: int64(l.Held), Watch: int64(l.Held), Put: int64(l.Held)},
 		random: random,
 	}

@@ -35,8 +35,8 @@ func allowed(g *Gate, addr string, what What, n int) (yes int) {
 }
 
 func TestANetworkIsHeldToItsLimit(t *testing.T) {
-	g := newGate(t, Limits{Connections: 3, Watches: 5, Puts: 7, Blobs: 2, Held: 100})
-	for what, want := range map[What]int{Connection: 3, Watch: 5, Put: 7, Blob: 2} {
+	g := newGate(t, Limits{Connections: 3, Watches: 5, Puts: 7, Blobs: 2, Reads: 4, Held: 100})
+	for what, want := range map[What]int{Connection: 3, Watch: 5, Put: 7, Blob: 2, Read: 4} {
 		if got := allowed(g, "192.0.2.1", what, 20); got != want {
 			t.Errorf("kind %d: got %d allowed, want %d", what, got, want)
 		}
@@ -55,7 +55,7 @@ func TestNeighboursShareACountAndStrangersDoNot(t *testing.T) {
 		{"2001:db8:0:1200::1", "2001:db8:0:1300::1", 2},
 		{"2001:db8::1%eth0", "2001:db8::2", 1},
 	} {
-		g := newGate(t, Limits{Connections: 3, Watches: 1, Puts: 1, Blobs: 1, Held: 1})
+		g := newGate(t, Limits{Connections: 3, Watches: 1, Puts: 1, Blobs: 1, Reads: 1, Held: 1})
 		if got := allowed(g, c.first, Connection, 2); got != 2 {
 			t.Errorf("%s: got %d allowed, want 2", c.first, got)
 		}
@@ -66,7 +66,7 @@ func TestNeighboursShareACountAndStrangersDoNot(t *testing.T) {
 }
 
 func TestLoopbackStandsForManyAndIsOnlyHeld(t *testing.T) {
-	g := newGate(t, Limits{Connections: 1, Watches: 1, Puts: 1, Blobs: 1, Held: 2})
+	g := newGate(t, Limits{Connections: 1, Watches: 1, Puts: 1, Blobs: 1, Reads: 1, Held: 2})
 	for _, addr := range []string{"127.0.0.1", "::1", "::ffff:127.0.0.1"} {
 		if got := allowed(g, addr, Watch, 5); got != 5 {
 			t.Errorf("%s: got %d allowed, want 5", addr, got)
@@ -86,7 +86,7 @@ func TestLoopbackStandsForManyAndIsOnlyHeld(t *testing.T) {
 }
 
 func TestARefusedThingIsNotHeld(t *testing.T) {
-	g := newGate(t, Limits{Connections: 1, Watches: 1, Puts: 1, Blobs: 1, Held: 5})
+	g := newGate(t, Limits{Connections: 1, Watches: 1, Puts: 1, Blobs: 1, Reads: 1, Held: 5})
 	a := netip.MustParseAddr("192.0.2.1")
 	for range 20 {
 		g.Allow(a, Watch)
@@ -98,7 +98,7 @@ func TestARefusedThingIsNotHeld(t *testing.T) {
 
 func TestKeyAndCountsGoEveryTenMinutes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		g := newGate(t, Limits{Connections: 3, Watches: 1, Puts: 1, Blobs: 1, Held: 1})
+		g := newGate(t, Limits{Connections: 3, Watches: 1, Puts: 1, Blobs: 1, Reads: 1, Held: 1})
 		ctx, cancel := context.WithCancel(t.Context())
 		done := make(chan error)
 		go func() { done <- g.Run(ctx) }()
@@ -133,7 +133,7 @@ func TestKeyAndCountsGoEveryTenMinutes(t *testing.T) {
 func TestNoRandomnessStopsTheGate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		broken := errors.New("broken")
-		g, err := New(Limits{1, 1, 1, 1, 1}, &onceThen{bytes.NewReader(make([]byte, 32)), broken})
+		g, err := New(Limits{1, 1, 1, 1, 1, 1}, &onceThen{bytes.NewReader(make([]byte, 32)), broken})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -141,7 +141,7 @@ func TestNoRandomnessStopsTheGate(t *testing.T) {
 			t.Errorf("got %v, want %v", err, broken)
 		}
 	})
-	if _, err := New(Limits{1, 1, 1, 1, 1}, iotest.ErrReader(errors.New("none"))); err == nil {
+	if _, err := New(Limits{1, 1, 1, 1, 1, 1}, iotest.ErrReader(errors.New("none"))); err == nil {
 		t.Error("got a gate without a key, want an error")
 	}
 }
@@ -161,7 +161,7 @@ func (o *onceThen) Read(b []byte) (int, error) {
 // A crowd of networks, each far below its limit, must not push others over it.
 func TestACrowdDoesNotShutOutOthers(t *testing.T) {
 	// One key for every run: the outcome depends on which counters meet.
-	g, err := New(Limits{Connections: 14, Watches: 1, Puts: 1, Blobs: 1, Held: 1}, bytes.NewReader(make([]byte, 32)))
+	g, err := New(Limits{Connections: 14, Watches: 1, Puts: 1, Blobs: 1, Reads: 1, Held: 1}, bytes.NewReader(make([]byte, 32)))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -178,7 +178,7 @@ func TestACrowdDoesNotShutOutOthers(t *testing.T) {
 }
 
 func TestLimitsOutOfRangeAreRefused(t *testing.T) {
-	for _, l := range []Limits{{0, 1, 1, 1, 1}, {1, -1, 1, 1, 1}, {1, 1, MaxLimit + 1, 1, 1}, {1, 1, 1, 1, 0}} {
+	for _, l := range []Limits{{0, 1, 1, 1, 1, 1}, {1, -1, 1, 1, 1, 1}, {1, 1, MaxLimit + 1, 1, 1, 1}, {1, 1, 1, 1, 0, 1}, {1, 1, 1, 1, 1, 0}} {
 		if _, err := New(l, rand.Reader); err == nil || !strings.Contains(err.Error(), "limit") {
 			t.Errorf("%+v: got %v, want an error about a limit", l, err)
 		}
