@@ -60,6 +60,12 @@ func (l *locked) String() string {
 
 func start(t *testing.T, cfg Config) *running {
 	t.Helper()
+	return startOn(t, cfg, func(ln net.Listener) net.Listener { return ln })
+}
+
+// startOn is start with a listener around the relay's.
+func startOn(t *testing.T, cfg Config, around func(net.Listener) net.Listener) *running {
+	t.Helper()
 	log := &locked{}
 	cfg.Log = log
 	if cfg.Listen == "" {
@@ -73,6 +79,7 @@ func start(t *testing.T, cfg Config) *running {
 	if err != nil {
 		t.Fatal(err)
 	}
+	r.ln = around(r.ln)
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error)
 	go func() { done <- r.Run(ctx) }()
@@ -502,7 +509,7 @@ func TestEndedConnectionsAreReleased(t *testing.T) {
 		conn.Close()
 	}
 	s.stop()
-	for _, what := range []gate.What{gate.Connection, gate.Watch, gate.Put, gate.Blob} {
+	for _, what := range []gate.What{gate.Connection, gate.Watch, gate.Put, gate.Blob, gate.Read} {
 		if got := s.gate.Held(what); got != 0 {
 			t.Errorf("kind %d: got %d held after all have ended, want 0", what, got)
 		}

@@ -18,12 +18,13 @@ import (
 // Bounds of requests.
 const (
 	headerTimeout = 5 * time.Second
-	readTimeout   = 30 * time.Second // a whole request: the largest blob at 9 KiB/s
+	readTimeout   = 30 * time.Second // a whole request; blobs have their own, by size
 	writeTimeout  = 60 * time.Second
 	idleTimeout   = 30 * time.Second
 	stopTimeout   = 2 * time.Second // an answer to a put takes 1.5 s
 	maxHeader     = 8 << 10
-	maxStreams    = 64 // requests on one HTTP/2 connection
+	maxStreams    = 8        // requests on one HTTP/2 connection
+	maxReceive    = 64 << 10 // bytes of bodies that one HTTP/2 connection sends ahead
 )
 
 // routes says who answers what.
@@ -65,6 +66,10 @@ func (r *Relay) guard(next http.Handler) http.Handler {
 		}
 		if _, encoded := req.Header["Content-Encoding"]; encoded {
 			http.Error(w, "bodies are sent as they are", http.StatusUnsupportedMediaType)
+			return
+		}
+		if reads := req.Method == http.MethodGet || req.Method == http.MethodHead; reads && req.ContentLength != 0 {
+			http.Error(w, "a read has no body", http.StatusBadRequest) // it would lie in memory, unread
 			return
 		}
 		next.ServeHTTP(w, req)
@@ -117,8 +122,10 @@ func (r *Relay) serve(ctx context.Context) error {
 		Handler:           r.handler,
 		ReadHeaderTimeout: headerTimeout, ReadTimeout: readTimeout, WriteTimeout: writeTimeout, IdleTimeout: idleTimeout,
 		MaxHeaderBytes: maxHeader,
-		HTTP2:          &http.HTTP2Config{MaxConcurrentStreams: maxStreams},
-		ErrorLog:       log.New(io.Discard, "", 0), // it names peers
+		HTTP2: &http.HTTP2Config{
+			MaxConcurrentStreams: maxStreams, MaxReceiveBufferPerConnection: maxReceive, MaxReceiveBufferPerStream: maxReceive,
+		},
+		ErrorLog: log.New(io.Discard, "", 0), // it names peers
 		ConnState: func(_ net.Conn, s http.ConnState) {
 			if s == http.StateClosed || s == http.StateHijacked {
 				r.gate.Release(gate.Connection)
