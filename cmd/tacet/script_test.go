@@ -28,6 +28,10 @@ var programs string
 
 func TestMain(m *testing.M) {
 	flag.Parse()
+	// The scripts wait for each other's programs more than they compute.
+	if err := flag.Set("test.parallel", "6"); err != nil {
+		panic(err)
+	}
 	os.Exit(func() int {
 		dir, err := os.MkdirTemp("", "tacet-programs-*")
 		if err != nil {
