@@ -18,7 +18,7 @@ const chatHelp = `TEXT               send a line to whom you talk to
 /who               everybody, and what waits
 /read [NUMBER]     the last lines of this conversation
 /accept NAME       let somebody in who asks; /decline NAME does not
-/unsend NUMBER     take back what is still queued here
+/unsend NUMBER     take back what nothing has tried to send yet
 /status            relay and messages
 /quit              end; also ctrl-C, or the end of input
 //TEXT, @@TEXT     send a line that begins with / or @`

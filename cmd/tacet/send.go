@@ -151,9 +151,10 @@ func (a *app) climb(ctx context.Context, p *profile, e client.Event, want client
 func unsendCommand(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use:   "unsend NUMBER",
-		Short: "Take back a message that is still queued here",
-		Long: `Take back a message that is still queued here. What has been offered is on its
-way; nothing can call it back from another person's device.`,
+		Short: "Take back a message that nothing has tried to send yet",
+		Long: `Take back a message that is queued here and that no process has tried to send
+yet. After that it may be on its way, and nothing can call it back from another
+person's device.`,
 		Args:    cobra.ExactArgs(1),
 		Example: "  tacet unsend 12",
 		RunE: func(cmd *cobra.Command, args []string) error {

@@ -52,7 +52,7 @@ var failures = []struct {
 	{client.ErrNotYet, unsent, "`tacet requests accept NAME`"},
 	{client.ErrRefusedTo, unsent, "the contact is blocked, declined or could not be reached; a new invite starts again"},
 	{client.ErrGone, "", "`tacet read` shows the numbers of what still waits"},
-	{client.ErrSent, "It may be on their device already.", "messages can be taken back only while they are queued here"},
+	{client.ErrSent, "It may be on their device already.", "a message can be taken back until a process tries to send it"},
 	{client.ErrEmpty, unsent, "give a text, or pipe one in"},
 	{client.ErrLong, unsent, "send it in parts: a message holds about 60,000 bytes, the first one of an invite 900"},
 	{client.ErrState, "", "`tacet contacts show NAME` says how you stand"},
