@@ -75,7 +75,7 @@ type Query struct {
 	Contact string `json:"contact,omitempty"` // all when empty
 	After   int64  `json:"after,omitempty"`
 	Limit   int    `json:"limit,omitempty"`  // newest ones; zero: all
-	Unread  bool   `json:"unread,omitempty"` // after what MarkRead said
+	Unread  bool   `json:"unread,omitempty"` // received and not marked by MarkRead
 }
 
 // Contact is a person.

@@ -82,7 +82,7 @@ func shownContact(s vault.Store, r *contact.Record) (Contact, error) {
 	if err != nil {
 		return Contact{}, err
 	}
-	unread, err := s.Unread(r.ID)
+	unread, err := s.Unread(r.ID, r.Read)
 	if err != nil {
 		return Contact{}, err
 	}

@@ -2,7 +2,6 @@ package client
 
 import (
 	"context"
-	"encoding/binary"
 	"slices"
 	"time"
 
@@ -103,41 +102,52 @@ func (c *Client) Read(ctx context.Context, q Query) ([]Event, error) {
 			}
 			id = r.ID
 		}
-		after := q.After
+		read := map[int64]int64{}
 		if q.Unread {
-			read, err := s.ReadCursor()
+			people, err := s.Contacts()
 			if err != nil {
 				return err
 			}
-			after = max(after, read)
+			for _, r := range people {
+				read[r.ID] = r.Read
+			}
 		}
 		events = nil
 		add := func(e *convo.Event) error {
-			if !q.Unread || !e.Out {
+			if !q.Unread || !e.Out && e.Seq > read[e.Contact] {
 				events = append(events, e)
 			}
 			return nil
 		}
-		if q.Limit > 0 {
-			err := s.LastEvents(id, after, q.Limit, add)
+		if q.Limit > 0 && !q.Unread {
+			err := s.LastEvents(id, q.After, q.Limit, add)
 			slices.Reverse(events)
 			return err
 		}
-		return s.Events(id, after, add)
+		return s.Events(id, q.After, add)
 	})
 	if err != nil {
 		return nil, vaultError(err)
 	}
+	if q.Limit > 0 && len(events) > q.Limit {
+		events = events[len(events)-q.Limit:]
+	}
 	return c.show(ctx, events), nil
 }
 
-// MarkRead notes that everything up to a sequence number was shown to a person.
+// MarkRead notes that a person has seen an event, and all before it in the same
+// conversation.
 func (c *Client) MarkRead(ctx context.Context, seq int64) error {
 	return c.update(ctx, func(tx vault.Store, _ time.Time) (*convo.Change, error) {
-		read, err := tx.ReadCursor()
-		if err != nil || seq <= read {
+		e, err := tx.Event(seq)
+		if err != nil {
 			return nil, err
 		}
-		return nil, tx.Tx.Put(vault.Meta, vault.Row{ID: metaRead, V: binary.BigEndian.AppendUint64(nil, uint64(seq))})
+		r, err := tx.Contact(e.Contact)
+		if err != nil || seq <= r.Read {
+			return nil, err
+		}
+		r.Read = seq
+		return nil, tx.PutContact(r)
 	})
 }

@@ -18,7 +18,6 @@ import (
 const (
 	metaIdentity = 1 // device.Identity
 	metaProfile  = 2 // profile
-	metaRead     = 3 // cursor
 	metaBack     = 4 // how often this device said today that it is back
 )
 

@@ -45,8 +45,13 @@ func (c *Client) Status(ctx context.Context) (Status, error) {
 		if err != nil {
 			return err
 		}
-		st.Requests, st.Contacts, st.Silent = 0, 0, nil
+		st.Requests, st.Contacts, st.Silent, st.Unread = 0, 0, nil, 0
 		for _, r := range people {
+			unread, err := s.Unread(r.ID, r.Read)
+			if err != nil {
+				return err
+			}
+			st.Unread += unread
 			switch r.State {
 			case contact.Request:
 				st.Requests++
@@ -60,8 +65,7 @@ func (c *Client) Status(ctx context.Context) (Status, error) {
 		if st.Waiting, err = s.WaitingRows(0); err != nil {
 			return err
 		}
-		st.Unread, err = s.Unread(0)
-		return err
+		return nil
 	})
 	return st, vaultError(err)
 }

@@ -138,46 +138,54 @@ func (a *app) afterReading(shown, left int, only int64) {
 	}
 }
 
-// marker notes what a person has read. The client keeps one mark for all
-// conversations, so it must not pass what nobody has seen.
+// marker notes what a person has read. There is one mark for each conversation,
+// and it must not pass what nobody has seen.
 type marker struct {
 	p     *profile
-	off   bool
+	off   bool // this command marks nothing
 	only  int64
 	shown *told
+	held  map[int64]bool // contacts with something older that was not shown
 }
 
 // begin marks what was shown and returns how much is left unread.
 func (m *marker) begin(ctx context.Context) (left int, err error) {
+	m.held = map[int64]bool{}
 	unread, err := m.p.Read(ctx, client.Query{Unread: true})
-	if err != nil || len(unread) == 0 {
+	if err != nil {
 		return 0, err
 	}
-	var mark int64
+	marks := map[int64]int64{}
 	for _, e := range unread {
 		if _, ok := m.shown.state[e.Seq]; !ok {
 			left++
-		} else if left == 0 {
-			mark = e.Seq
+			m.held[e.ContactID] = true
+		} else if !m.held[e.ContactID] {
+			marks[e.ContactID] = e.Seq
 		}
 	}
 	if m.off {
 		return 0, nil
 	}
-	m.off = left > 0
-	if mark == 0 {
-		return left, nil
+	for _, seq := range marks {
+		if err := m.p.MarkRead(ctx, seq); err != nil {
+			return left, err
+		}
 	}
-	return left, m.p.MarkRead(ctx, mark)
+	return left, nil
 }
 
 // mark marks one more event that was shown.
 func (m *marker) mark(ctx context.Context, e client.Event) error {
-	if m.off || e.Out {
+	if m.off || e.Out || m.held[e.ContactID] {
 		return nil
 	}
 	return m.p.MarkRead(ctx, e.Seq)
 }
 
 // skip notes that an event was not shown.
-func (m *marker) skip(e client.Event) { m.off = m.off || !e.Out }
+func (m *marker) skip(e client.Event) {
+	if !e.Out {
+		m.held[e.ContactID] = true
+	}
+}

@@ -339,7 +339,7 @@ func recordFor(tx Tx, root key.SignPublic) (*Record, error) {
 	if err := Forget(tx, old.ID); err != nil {
 		return nil, err
 	}
-	return &Record{ID: old.ID, Root: root, Name: old.Name, Verified: old.Verified}, nil
+	return &Record{ID: old.ID, Root: root, Name: old.Name, Verified: old.Verified, Read: old.Read}, nil
 }
 
 // Forget destroys every session and route of a contact: nothing of theirs

@@ -88,6 +88,7 @@ type Record struct {
 	Restart  int64          `cbor:"22,keyasint"` // unix seconds when they last started a session again
 	Doubt    pad.Ref        `cbor:"23,keyasint"` // the manifest that made us stop
 	Trusted  pad.Ref        `cbor:"24,keyasint"` // the same, once a person has said that it is all right
+	Read     int64          `cbor:"25,keyasint"` // newest event that a person has seen
 }
 
 // MaxGiven is how many sets of prekeys stay usable for a contact: a device that
@@ -117,7 +118,7 @@ func (r *Record) Empty() {
 		clear(g.Private)
 	}
 	*r = Record{ID: r.ID, Root: r.Root, Name: r.Name, Claimed: r.Claimed, State: r.State, Verified: r.Verified, Manifest: r.Manifest,
-		Device: r.Device, Realm: r.Realm, Since: r.Since}
+		Device: r.Device, Realm: r.Realm, Since: r.Since, Read: r.Read}
 }
 
 // MayReceive reports whether what the contact says is shown.

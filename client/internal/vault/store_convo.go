@@ -277,30 +277,7 @@ func (s Store) OpenParts(contact int64) (ids []wire.MessageID, err error) {
 	return ids, err
 }
 
-// metaRead is the row of the meta table that holds the read cursor: sequence 8.
-const metaRead = 3
-
-// ReadCursor returns the sequence number up to which a person has read.
-func (s Store) ReadCursor() (int64, error) {
-	row, found, err := s.Get(Meta, metaRead)
-	if err != nil || !found {
-		return 0, err
-	}
-	if len(row.V) != 8 {
-		return 0, ErrDamaged
-	}
-	return int64(binary.BigEndian.Uint64(row.V)), nil
-}
-
-// Unread counts a contact's received events after the read cursor; 0 means everybody's.
-func (s Store) Unread(contact int64) (int, error) {
-	read, err := s.ReadCursor()
-	if err != nil {
-		return 0, err
-	}
-	q := Query{BFrom: ptr(1), BTo: ptr(1), AfterID: read}
-	if contact != 0 {
-		q.A = ptr(contact)
-	}
-	return s.Count(Event, q)
+// Unread counts what was received from a contact after an event.
+func (s Store) Unread(contact, read int64) (int, error) {
+	return s.Count(Event, Query{A: ptr(contact), BFrom: ptr(1), BTo: ptr(1), AfterID: read})
 }
