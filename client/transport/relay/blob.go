@@ -81,8 +81,23 @@ func (r *Relay) GetBlob(ctx context.Context, id wire.BlobID) ([]byte, error) {
 	defer r.calls.Done()
 	ctx, cancel := r.bound(ctx, requestWithin)
 	defer cancel()
-	blob, _, err := r.get(ctx, once(), id, &r.pin)
+	name := once()
+	if err := r.introduced(ctx, name); err != nil {
+		return nil, plain(ctx, err)
+	}
+	blob, _, err := r.get(ctx, name, id, &r.pin)
 	return blob, plain(ctx, err)
+}
+
+// introduced makes sure that a relay without TLS, which shows no key when it is
+// connected to, has signed its descriptor with the pinned one: it would learn
+// ids and capabilities of blobs otherwise.
+func (r *Relay) introduced(ctx context.Context, isolate string) error {
+	if !r.at.plain {
+		return nil
+	}
+	_, err := r.describe(ctx, isolate)
+	return err
 }
 
 // get fetches a blob from whoever has the pinned key, or any.
@@ -110,7 +125,11 @@ func (r *Relay) DeleteBlob(ctx context.Context, id wire.BlobID, capability [wire
 	defer r.calls.Done()
 	ctx, cancel := r.bound(ctx, requestWithin)
 	defer cancel()
-	a, err := r.ask(ctx, request{isolate: once(), pin: &r.pin, method: http.MethodDelete, path: blobPath(id), body: capability[:], limit: 4096})
+	name := once()
+	if err := r.introduced(ctx, name); err != nil {
+		return plain(ctx, err)
+	}
+	a, err := r.ask(ctx, request{isolate: name, pin: &r.pin, method: http.MethodDelete, path: blobPath(id), body: capability[:], limit: 4096})
 	if err != nil {
 		return plain(ctx, err)
 	}
