@@ -31,7 +31,7 @@ type Client struct {
 	in      *inbox.Inbox
 	linked  bool
 	trouble string        // with the network
-	failing string        // the vault, at the last cell that came
+	failing string        // the vault, at its last update
 	away    time.Time     // since when our relay is not connected; zero: it is
 	work    chan struct{} // wakes the chores of Run
 
@@ -101,6 +101,7 @@ func (c *Client) update(ctx context.Context, f func(tx vault.Store, now time.Tim
 		ch, err = f(vault.Store{Tx: tx}, time.Now())
 		return err
 	})
+	c.stored(err)
 	if err != nil {
 		return vaultError(err)
 	}

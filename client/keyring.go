@@ -410,7 +410,6 @@ func (k *keyring) commit(ctx context.Context, route int64, f func(vault.Store, t
 	if errors.Is(err, convo.ErrBusy) {
 		return inbox.Rejected, nil // nothing was changed; it comes again
 	}
-	k.c.stored(err)
 	if err != nil {
 		return 0, err
 	}

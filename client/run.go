@@ -40,7 +40,11 @@ func (c *Client) Run(ctx context.Context) error {
 	errs := make(chan error, 8)
 	start := func(f func(context.Context) error) {
 		wg.Go(func() {
-			if err := f(ctx); err != nil && ctx.Err() == nil {
+			err := f(ctx)
+			for errors.Is(vaultError(err), ErrFull) && c.room(ctx) {
+				err = f(ctx) // nothing was changed, so it can begin anew
+			}
+			if err != nil && ctx.Err() == nil {
 				errs <- err
 				stop()
 			}
@@ -115,19 +119,40 @@ func (c *Client) state(connected bool, err error) {
 
 // note keeps what a person should see of the network's trouble.
 func (c *Client) note(err error) {
+	if errors.Is(vaultError(err), ErrFull) {
+		return // it is said as long as it is so
+	}
 	c.mu.Lock()
 	c.trouble = plain(err)
 	c.mu.Unlock()
 }
 
-// stored notes how the vault took the last cell that came.
+// roomEvery is how often what the disk had no room for is tried again.
+const roomEvery = 30 * time.Second
+
+// room waits a while for the disk to have room again. It reports whether it is
+// worth a try.
+func (c *Client) room(ctx context.Context) bool {
+	c.stored(ErrFull)
+	select {
+	case <-ctx.Done():
+		return false
+	case <-time.After(roomEvery):
+		return true
+	}
+}
+
+// stored notes how the vault took the last thing that it was given.
 func (c *Client) stored(err error) {
 	text := ""
-	switch err = vaultError(err); {
-	case errors.Is(err, ErrFull):
+	switch {
+	case err == nil:
+	case errors.Is(vaultError(err), ErrFull):
 		text = "the disk is full: nothing that comes can be kept, and nothing is acked; make room"
-	case err != nil && !errors.Is(err, context.Canceled):
-		text = "the vault cannot be written: nothing that comes can be kept, and nothing is acked"
+	case errors.Is(err, vault.ErrStorage):
+		text = "the storage of this profile failed: end the program, look at the disk and start again"
+	default:
+		return // not of the vault
 	}
 	c.mu.Lock()
 	c.failing = text
