@@ -223,10 +223,12 @@ func TestExpiredInvitesAreRefused(t *testing.T) {
 		r := newRealm(3600)
 		ada, bob := r.join(t, "Ada"), r.join(t, "Bob")
 		link := ada.link(InviteOptions{Life: time.Hour})
-		blob := r.blobs[parsed(t, link).ID()]
+		var blob []byte
+		id := parsed(t, link).ID()
+		r.lie(func() { blob = r.blobs[id] })
 		time.Sleep(61 * time.Minute)
 		// A relay that keeps what it should have dropped.
-		r.lie(func() { r.blobs[parsed(t, link).ID()] = blob })
+		r.lie(func() { r.blobs[id] = blob })
 		if _, err := bob.Preview(t.Context(), link); !errors.Is(err, ErrUsed) {
 			t.Errorf("got %v, want ErrUsed", err)
 		}
