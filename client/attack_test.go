@@ -64,10 +64,10 @@ func TestASwappedBundleIsRefused(t *testing.T) {
 		ada, mallory, bob := r.join(t, "Ada"), r.join(t, "Mallory"), r.join(t, "Bob")
 		link := ada.link(InviteOptions{})
 		ours, theirs := parsed(t, link), parsed(t, mallory.link(InviteOptions{}))
-		good := r.blobs[ours.ID()]
+		good := r.blob(ours.ID())
 		for name, blob := range map[string][]byte{
-			"Mallory's bundle under the key of Ada's link": rewrap(t, theirs, ours, r.blobs[theirs.ID()]),
-			"Mallory's blob as it is":                      r.blobs[theirs.ID()],
+			"Mallory's bundle under the key of Ada's link": rewrap(t, theirs, ours, r.blob(theirs.ID())),
+			"Mallory's blob as it is":                      r.blob(theirs.ID()),
 			"noise":                                        make([]byte, invite.BlobSize),
 			"nothing":                                      {},
 			"a flipped bit":                                append(slices.Clone(good[:100]), append([]byte{good[100] ^ 1}, good[101:]...)...),
@@ -223,9 +223,8 @@ func TestExpiredInvitesAreRefused(t *testing.T) {
 		r := newRealm(3600)
 		ada, bob := r.join(t, "Ada"), r.join(t, "Bob")
 		link := ada.link(InviteOptions{Life: time.Hour})
-		var blob []byte
 		id := parsed(t, link).ID()
-		r.lie(func() { blob = r.blobs[id] })
+		blob := r.blob(id)
 		time.Sleep(61 * time.Minute)
 		// A relay that keeps what it should have dropped.
 		r.lie(func() { r.blobs[id] = blob })

@@ -55,6 +55,13 @@ func (r *realm) lie(f func()) {
 	f()
 }
 
+// blob returns what the relay keeps.
+func (r *realm) blob(id wire.BlobID) []byte {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.blobs[id]
+}
+
 func (r *realm) counted(what string) int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
