@@ -37,7 +37,7 @@ func newPartner(t *testing.T, r *route) *partner {
 	p := &partner{t: t, r: r, period: presentPeriod()}
 	p.address = r.at(t, p.period).Address
 	// b_t by the specification, from s_t and P alone.
-	// spec: route.md#blinding
+	// spec: route.md#address
 	state := r.chain.Clone()
 	state.Forget(p.period)
 	raw := state.Append(nil)
