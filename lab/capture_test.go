@@ -67,7 +67,7 @@ func realmKey(t *testing.T, relay string) [32]byte {
 	return d.Realm
 }
 
-func get(t *testing.T, url string) []byte {
+func get(t testing.TB, url string) []byte {
 	t.Helper()
 	resp, err := http.Get(url)
 	if err != nil {
