@@ -96,6 +96,7 @@ func toBoundary(skew time.Duration) time.Duration {
 func TestLiveDevicesAreCountedAcrossPeriods(t *testing.T) {
 	for _, skew := range []time.Duration{0, 8 * time.Second, -8 * time.Second, 4 * time.Minute} {
 		t.Run(fmt.Sprint("relay ahead by ", skew), func(t *testing.T) {
+			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				sent, uncounted, unread := acrossPeriods(t, skew, nil)
 				if sent < 100 || uncounted > 0 || unread > 0 {

@@ -155,6 +155,7 @@ func TestADiskPutBackTalksAgain(t *testing.T) {
 				continue
 			}
 			t.Run(l+" is lost and first speaks "+f, func(t *testing.T) {
+				t.Parallel()
 				synctest.Test(t, func(t *testing.T) { putBack(t, lose, speak) })
 			})
 		}
