@@ -218,6 +218,53 @@ func TestTheFirstOfTwoHoldersStands(t *testing.T) {
 	})
 }
 
+// TestAStrangerLearnsLittleByRepeating: whoever holds an invite that asks repeats
+// their hello without end. The neutral answer, which shows that the device is
+// there, comes once a day at the most; not one cell of the hello is counted.
+func TestAStrangerLearnsLittleByRepeating(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRealm(3600)
+		ada, bob := r.join(t, "Ada"), r.join(t, "Bob")
+		link := ada.link(InviteOptions{Uses: 5})
+		var mu sync.Mutex
+		answers, tries, counted := 0, 0, 0
+		r.lie(func() {
+			r.cell = func(by string, _ *transport.Put) bool {
+				mu.Lock()
+				defer mu.Unlock()
+				if by == "Ada" {
+					answers++
+				}
+				return by != "Ada" // Bob acts as if he heard nothing
+			}
+			r.answer = func(by string, _ transport.Put, got transport.Receipt, _ error) {
+				mu.Lock()
+				defer mu.Unlock()
+				if by == "Bob" {
+					tries++
+					counted += got.Delivered
+				}
+			}
+		})
+		if _, err := bob.Accept(t.Context(), AcceptOptions{Link: link, Text: "are you there?"}); err != nil {
+			t.Fatal(err)
+		}
+		const days = 1
+		time.Sleep(days * 24 * time.Hour)
+		mu.Lock()
+		defer mu.Unlock()
+		if tries < 4*40 {
+			t.Errorf("Bob put %d cells only: nothing is shown", tries)
+		}
+		if answers == 0 || answers > days+1 {
+			t.Errorf("got %d answers in %d days, want one a day at the most", answers, days)
+		}
+		if counted != 0 {
+			t.Errorf("got counts that add up to %d for the cells of hellos, want 0", counted)
+		}
+	})
+}
+
 func TestExpiredInvitesAreRefused(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRealm(3600)

@@ -1,10 +1,14 @@
 package lab
 
 import (
+	"bytes"
 	"crypto/rand"
+	"io"
 	"math"
 	mrand "math/rand/v2"
+	"net/http"
 	"slices"
+	"sync"
 	"testing"
 	"time"
 
@@ -128,6 +132,64 @@ func TestAnswerTimesTellNothing(t *testing.T) {
 	}
 	if pairs, d := differ(took); len(pairs) != 3 {
 		t.Errorf("5 ms more for online: got %v told apart (distances %v), want online from the three others", pairs, d)
+	}
+}
+
+// TestAnswerTimesTellNothingByPost is the same for puts that come as requests of
+// their own, as behind a front.
+func TestAnswerTimesTellNothingByPost(t *testing.T) {
+	const each = 400
+	relay := startRelay(t)
+	to := map[string]own{"online": decoy(t), "offline": decoy(t), "blocked": decoy(t)}
+	watchRaw(t, relay, func(wire.Address) bool { return true }, to["online"])
+	watchRaw(t, relay, func(wire.Address) bool { return false }, to["blocked"])
+	var order []string
+	for range each {
+		for s := range to {
+			order = append(order, s)
+		}
+	}
+	mrand.Shuffle(len(order), func(i, j int) { order[i], order[j] = order[j], order[i] })
+	web := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: len(order)}}
+	defer web.CloseIdleConnections()
+	took, delivered := make([]float64, len(order)), make([]int, len(order))
+	var all sync.WaitGroup
+	tick := time.NewTicker(3300 * time.Microsecond)
+	defer tick.Stop()
+	for i, s := range order {
+		<-tick.C
+		all.Go(func() {
+			body := make([]byte, 0, wire.PostPutSize)
+			body = append(body, randomCell()[:wire.ContextSize+wire.PutIDSize]...)
+			a := to[s].address
+			body = append(append(body, a[:]...), randomCell()[:]...)
+			began := time.Now()
+			resp, err := web.Post("http://"+relay+"/v1/put", "application/octet-stream", bytes.NewReader(body))
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			defer resp.Body.Close()
+			b, err := io.ReadAll(resp.Body)
+			took[i] = time.Since(began).Seconds()
+			got, perr := wire.ParseAnswer(b)
+			if err != nil || perr != nil {
+				t.Errorf("got answer %q, %v", b, err)
+			}
+			delivered[i] = int(got.Delivered)
+		})
+	}
+	all.Wait()
+	samples, counts := map[string][]float64{}, map[string]int{}
+	for i, s := range order {
+		samples[s] = append(samples[s], took[i])
+		counts[s] += delivered[i]
+	}
+	if counts["online"] != each || counts["offline"]+counts["blocked"] != 0 {
+		t.Errorf("got counts %v, want %d for online and 0 for the others", counts, each)
+	}
+	if pairs, d := differ(samples); len(pairs) != 0 {
+		t.Errorf("answer times tell %v apart (distances %v)", pairs, d)
 	}
 }
 
