@@ -89,3 +89,40 @@ func TestLinks(t *testing.T) {
 		t.Error("found no link at all: the test looks for the wrong thing")
 	}
 }
+
+// TestThreatModelNamesTests checks that every test that a claim rests on exists.
+func TestThreatModelNamesTests(t *testing.T) {
+	page, err := os.ReadFile(filepath.Join("docs", "threat-model.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	have := map[string]bool{}
+	declared := regexp.MustCompile(`(?m)^func (Test[A-Za-z0-9_]+)`)
+	err = filepath.WalkDir(".", func(path string, d fs.DirEntry, err error) error {
+		if err != nil || !strings.HasSuffix(path, "_test.go") {
+			return err
+		}
+		src, err := os.ReadFile(path)
+		for _, m := range declared.FindAllSubmatch(src, -1) {
+			have[string(m[1])] = true
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	named := regexp.MustCompile(`\bTest[A-Z][A-Za-z0-9]+(…?)`).FindAllSubmatch(page, -1)
+	if len(named) < 10 {
+		t.Errorf("found %d tests named on the page: the test looks for the wrong thing", len(named))
+	}
+	for _, m := range named {
+		name, many := strings.CutSuffix(string(m[0]), "…")
+		found := have[name]
+		for n := range have {
+			found = found || many && strings.HasPrefix(n, name)
+		}
+		if !found {
+			t.Errorf("docs/threat-model.md rests on %s, which does not exist", m[0])
+		}
+	}
+}
