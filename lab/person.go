@@ -24,7 +24,6 @@ type Person struct {
 	mu      sync.Mutex // guards all below
 	p       *process   // nil before the first start
 	frozen  bool
-	stopped error // what went wrong when it was stopped
 	words   []string
 	ready   chan struct{} // closed when the process that runs is ready
 	next    int
