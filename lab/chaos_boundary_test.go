@@ -22,10 +22,12 @@ var (
 )
 
 // TestChaosAtEveryBoundary lets both people kill themselves at every commit
-// boundary of a conversation that goes on, at several crossings of each.
+// boundary of a conversation that goes on, at several crossings of each,
+// while cells arrive more than once.
 func TestChaosAtEveryBoundary(t *testing.T) {
 	// Not all at once: several crossings of one boundary need several acks.
 	d := raise(t, StageOptions{AckMean: 50 * time.Millisecond}, 0, 100*time.Millisecond)
+	d.Tap.Play(Mischief{Repeat: 0.05}) // nothing else: every boundary must come soon
 	for _, b := range client.Boundaries() {
 		if slices.Contains(meeting, b) {
 			continue

@@ -1,6 +1,7 @@
 package lab
 
 import (
+	"flag"
 	"os"
 	"testing"
 )
@@ -9,6 +10,10 @@ import (
 func TestMain(m *testing.M) {
 	if len(os.Args) == 3 && os.Args[1] == RoleCommand {
 		os.Exit(Role(os.Args[2]))
+	}
+	flag.Parse()
+	if os.Getenv("TACET_CHAOS") == "1" {
+		flag.Set("test.parallel", "8") // they mostly wait
 	}
 	os.Exit(m.Run())
 }
