@@ -21,8 +21,11 @@ const stopWithin = 15 * time.Second
 // errEnded is what a question to a process that is not there is answered with.
 var errEnded = errors.New("the process has ended")
 
-// errFreeze is returned where processes cannot be frozen.
-var errFreeze = errors.New("this system cannot freeze a process")
+// Errors of what not every system can do to a process.
+var (
+	errFreeze = errors.New("this system cannot freeze a process")
+	errMemory = errors.New("this system does not show the memory of a process")
+)
 
 // process is this program started once more in a role, so that it can really
 // be frozen and killed. It is told what to do in lines of JSON and answers in

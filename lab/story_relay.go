@@ -5,7 +5,9 @@ import (
 	"compress/flate"
 	"crypto/rand"
 	"encoding/hex"
+	"errors"
 	"fmt"
+	"io/fs"
 	"math/bits"
 	mrand "math/rand/v2"
 	"slices"
@@ -169,6 +171,9 @@ func (t *story) hunt() error {
 		return err
 	}
 	traces := t.traces()
+	if err := t.memory(slices.Concat(words, t.keys), traces); err != nil {
+		return err
+	}
 	t.Host.Kill()
 	h, err := NewHunt(slices.Concat(words, t.keys, traces))
 	if err != nil {
@@ -177,7 +182,7 @@ func (t *story) hunt() error {
 	if err := t.search(h); err != nil {
 		return err
 	}
-	t.say("The relay is killed once more. Every file of its directory, write-ahead logs included, and everything it logged are searched for")
+	t.say("Then the relay is killed. Every file of its directory, write-ahead logs included, and everything it logged are searched for")
 	t.fact(fmt.Sprintf("%4d texts, names, safety numbers, recovery words, link and passphrase,", len(words)))
 	t.fact(fmt.Sprintf("%4d keys and secrets of both people,", len(t.keys)))
 	t.fact(fmt.Sprintf("%4d addresses, network addresses and cells that the tap saw,", h.Needles()-len(words)-len(t.keys)))
@@ -195,13 +200,48 @@ func (t *story) hunt() error {
 
 // found says what a hunt found, and notes it.
 func (t *story) found(h *Hunt) string {
-	for _, hit := range h.Hits {
+	for _, hit := range h.Hits[:min(len(h.Hits), 5)] {
 		t.want(false, "found %v", hit)
 	}
 	if len(h.Hits) > 0 {
 		return t.style.Bad(fmt.Sprintf("%d found", len(h.Hits)))
 	}
 	return t.style.Good("nothing found")
+}
+
+// memory hunts through the memory of the relay while it runs. It must have the
+// addresses that are watched, and cells of the last minute: that they are found
+// proves that the rest would be.
+func (t *story) memory(needles, traces []Needle) error {
+	p := t.Host.process()
+	h, err := NewHunt(needles)
+	if err != nil {
+		return err
+	}
+	seen, err := NewHunt(traces)
+	if err != nil {
+		return err
+	}
+	err = p.freeze()
+	if err == nil {
+		err = p.memory(func(place string, b []byte) {
+			h.Search(place, b)
+			seen.Search(place, b)
+		})
+	}
+	if errors.Is(err, errFreeze) || errors.Is(err, errMemory) || errors.Is(err, fs.ErrPermission) {
+		t.say("The relay's memory cannot be looked at here (%v).", err)
+		p.thaw()
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	t.want(len(seen.Hits) > 0, "the hunt through memory finds not even the addresses that are watched")
+	t.say("While the relay runs, all of its memory is searched for what was said, for names, and for keys and secrets of both people. It has to know the addresses " +
+		"that are watched now and keeps cells for a minute, so those must be found there, and are:")
+	t.fact(fmt.Sprintf("%s bytes of memory: %s", thousands(h.Bytes), t.found(h)))
+	return p.thaw()
 }
 
 // search hunts through what the relay kept and said.
