@@ -95,7 +95,7 @@ func (t *story) frozen() error {
 		return err
 	}
 	t.sent(t.Ada, e)
-	tries, delivered := t.answers(since)
+	tries, delivered := t.answers(t.Ada, since)
 	now, err := t.Ada.Reach(t.ctx, patience, e.Seq, client.Offered)
 	if err != nil {
 		return err
@@ -115,16 +115,16 @@ func (t *story) frozen() error {
 	return nil
 }
 
-// answers counts the answers to puts that were made since a moment, and what
-// they add up to.
-func (t *story) answers(since time.Time) (n, delivered int) {
+// answers counts the answers to somebody's puts that were made since a moment,
+// and what they add up to.
+func (t *story) answers(p *Person, since time.Time) (n, delivered int) {
 	type put struct {
 		peer string
 		id   [wire.PutIDSize]byte
 	}
 	mine := map[put]bool{}
 	for _, s := range t.Tap.Seen(since) {
-		if s.Kind() == KindPut {
+		if s.Kind() == KindPut && strings.HasPrefix(s.Peer, p.order.From) {
 			for b := s.Payload; len(b) > 0; b = b[wire.PutSize:] {
 				mine[put{s.Peer, [wire.PutIDSize]byte(b)}] = true
 			}

@@ -5,7 +5,6 @@ import (
 	"bytes"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/tacet-chat/tacet/client"
 	"github.com/tacet-chat/tacet/internal/wire"
@@ -132,36 +131,5 @@ func TestStoryRemembersWhatWasWrong(t *testing.T) {
 	s.want(false, "%d is not %d", 1, 2)
 	if len(s.wrong) != 1 || s.wrong[0].Error() != "1 is not 2" {
 		t.Errorf("got %v, want what was said", s.wrong)
-	}
-}
-
-// TestFrozenDeviceReadsAsZero holds a device that is stopped in its tracks to
-// what people read: its message is offered, and on its device once it goes on.
-func TestFrozenDeviceReadsAsZero(t *testing.T) {
-	d := raise(t, StageOptions{AckMean: 200 * time.Millisecond, Record: true}, 0, 0)
-	if err := d.Bob.Freeze(); err != nil {
-		t.Skip(err)
-	}
-	since := time.Now()
-	e, err := d.Ada.Send(d.ctx, "bob", "are you awake?")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := d.Ada.Reach(d.ctx, patience, e.Seq, client.Offered); err != nil {
-		t.Fatal(err)
-	}
-	s := &story{Stage: d.Stage, ctx: d.ctx}
-	d.pause(3 * time.Second)
-	if now, err := d.Ada.Reach(d.ctx, patience, e.Seq, client.Offered); err != nil || now.State != client.Offered {
-		t.Errorf("got %s, %v while frozen, want offered", now.State, err)
-	}
-	if n, delivered := s.answers(since); n == 0 || delivered != 0 {
-		t.Errorf("got %d answers with delivered %d, want some with 0", n, delivered)
-	}
-	if err := d.Bob.Thaw(); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := d.Ada.Reach(d.ctx, patience, e.Seq, client.OnDevice); err != nil {
-		t.Error(err)
 	}
 }
