@@ -25,6 +25,9 @@ var (
 // boundary of a conversation that goes on, at several crossings of each,
 // while cells arrive more than once.
 func TestChaosAtEveryBoundary(t *testing.T) {
+	if testing.Short() {
+		t.Skip("SKIPPED 1 kill at every boundary: short")
+	}
 	// Not all at once: several crossings of one boundary need several acks.
 	d := raise(t, StageOptions{AckMean: 50 * time.Millisecond}, 0, 100*time.Millisecond)
 	d.Tap.Play(Mischief{Repeat: 0.05}) // nothing else: every boundary must come soon
@@ -98,6 +101,9 @@ func (k *talk) fall(ctx context.Context, f Fall) error {
 // TestChaosOfFirstContact lets one of two people kill themselves at a boundary
 // while they meet.
 func TestChaosOfFirstContact(t *testing.T) {
+	if testing.Short() {
+		t.Skip("SKIPPED 1 kill at every boundary of a first contact: short")
+	}
 	for victim, boundaries := range [][]string{inviting, accepting} {
 		for _, b := range boundaries {
 			for nth := range whole(1, 3) {

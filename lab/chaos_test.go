@@ -286,10 +286,11 @@ func TestChaosOfALongQueue(t *testing.T) {
 	d.reckon()
 }
 
-// TestChaosOfTwoLongQueues lets both write faster than anything can be acked:
-// more waits on both sides than may be sealed.
+// TestChaosOfTwoLongQueues lets both write faster than anything can be acked,
+// over a bad network: more waits on both sides than may be sealed.
 func TestChaosOfTwoLongQueues(t *testing.T) {
 	d := raise(t, StageOptions{AckMean: usual()}, whole(400, 1000), 0)
+	d.Tap.Play(Mischief{Swallow: 0.05, Repeat: 0.1})
 	for _, k := range d.talks {
 		k.begin(d.ctx)
 	}
