@@ -48,10 +48,11 @@ func TestAFrozenDeviceIsNeverCounted(t *testing.T) {
 		if _, err := s.Ada.Reach(t.Context(), patience, e.Seq, client.OnDevice); err != nil {
 			t.Fatal(err)
 		}
-		until(t, "the answer to a put", func() bool { return len(counted(s.Tap, adaFrom, since)) > 0 })
-		if got := counted(s.Tap, adaFrom, since); got[0] != 1 {
-			t.Errorf("got counts %v for a live device, want 1", got)
-		}
+		// An ack of Ada's may be among her puts: it shows nothing and need not count.
+		until(t, "an answer that counts a live device", func() bool {
+			got := counted(s.Tap, adaFrom, since)
+			return len(got) > 0 && slices.Max(got) == 1
+		})
 		quiet()
 		if err := s.Bob.Freeze(); err != nil {
 			t.Skipf("SKIPPED: this system cannot freeze a process: %v", err)
