@@ -26,7 +26,8 @@ const (
 
 // ackClock decides when owed acks go: on an exponential clock, so that their
 // time tells little about when something was read or arrived. An ack is sealed
-// and committed, put once and not kept.
+// and committed, put once and not kept; until its put is answered the vault
+// remembers that it may not have left.
 type ackClock struct {
 	c    *Client
 	mean time.Duration
@@ -126,8 +127,11 @@ func (a *ackClock) run(ctx context.Context) error {
 func (a *ackClock) recall(ctx context.Context) error {
 	var owing []int64
 	stranger := map[int64]bool{}
-	err := a.c.vault.View(ctx, func(tx *vault.Tx) (err error) {
+	err := a.c.vault.Update(ctx, func(tx *vault.Tx) (err error) {
 		s := vault.Store{Tx: tx}
+		if err := s.Recall(); err != nil {
+			return err
+		}
 		owing, err = s.Owing()
 		for _, id := range owing {
 			r, err := s.Contact(id)
@@ -274,6 +278,7 @@ func (a *ackClock) put(ctx context.Context, route *contact.RouteRecord, ack *con
 		err := a.c.putOnce(ctx, route, body)
 		a.c.opt.at(BoundaryAckPut)
 		if err == nil {
+			a.c.putAck(ctx, ack)
 			return
 		}
 		// It may not have left, so it goes again, and the same bytes: sealing
@@ -291,6 +296,17 @@ func (a *ackClock) put(ctx context.Context, route *contact.RouteRecord, ack *con
 		case <-time.After(time.Duration(float64(wait) * (0.5 + a.c.uniform()))):
 		}
 	}
+}
+
+// putAck notes that an ack has left. Should that fail, it goes once more after
+// the next start, which does no harm.
+func (c *Client) putAck(ctx context.Context, ack *convo.Ack) {
+	if len(ack.IDs) == 0 {
+		return
+	}
+	c.vault.Update(context.WithoutCancel(ctx), func(tx *vault.Tx) error {
+		return c.engine.Put(vault.Store{Tx: tx}, ack)
+	})
 }
 
 // hold keeps further acks to a contact back while one does not leave, and

@@ -91,7 +91,9 @@ func (c *Client) sayBack(ctx context.Context) error {
 				return c.engine.Lost(vault.Store{Tx: tx}, drop)
 			})
 			c.acks.owe(id)
+			continue
 		}
+		c.putAck(ctx, drop)
 	}
 	return nil
 }

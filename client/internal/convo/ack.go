@@ -11,8 +11,10 @@ import (
 	"github.com/tacet-chat/tacet/internal/wire"
 )
 
-// Ack is a sealed ack, or drop, on its way: sent once, not kept. If it is lost the other
-// end sends its message again, and that is answered again.
+// Ack is a sealed ack, or drop, on its way: put once, not kept. If it is lost the
+// other end sends its message again, and that is answered again. Until Put or
+// Lost is called it counts as on its way; one whose process ends before that is
+// owed again.
 type Ack struct {
 	Contact int64
 	Message wire.MessageID
@@ -64,7 +66,7 @@ func (e *Engine) Back(tx Tx, now time.Time, id int64) (*Ack, error) {
 	return e.once(tx, r, c, ids)
 }
 
-// once seals what is put once and not kept, and settles the acks in it.
+// once seals what is put once and not kept; the acks in it are on their way.
 func (e *Engine) once(tx Tx, r *contact.Record, c *content.Content, ids []wire.MessageID) (*Ack, error) {
 	id := r.ID
 	body, err := c.Append(nil)
@@ -86,7 +88,7 @@ func (e *Engine) once(tx Tx, r *contact.Record, c *content.Content, ids []wire.M
 	if err != nil {
 		return nil, err
 	}
-	return a, tx.Settle(id, ids, false)
+	return a, tx.Leaving(id, ids)
 }
 
 func (e *Engine) acks(tx Tx, id int64, ids []wire.MessageID) (*content.Acks, error) {
@@ -114,6 +116,9 @@ func (e *Engine) ride(tx Tx, id int64, c *content.Content) error {
 	c.Acks = &content.Acks{IDs: ids}
 	return tx.Settle(id, ids, false)
 }
+
+// Put settles the acks: their put was answered.
+func (e *Engine) Put(tx Tx, a *Ack) error { return tx.Settle(a.Contact, a.IDs, false) }
 
 // Lost owes the acks again: their put failed.
 func (e *Engine) Lost(tx Tx, a *Ack) error { return tx.Settle(a.Contact, a.IDs, true) }

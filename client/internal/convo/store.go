@@ -144,7 +144,10 @@ type Seen interface {
 	// whatever ciphertext: it may have been sealed again.
 	Known(contact int64, m wire.MessageID) (bool, error)
 	PutOpened(contact int64, hash [16]byte, m wire.MessageID, day int64, owes bool) error
+	// Owed returns what waits for an ack that is not on its way. Leaving says
+	// that one is, Settle that none is owed any more, or again.
 	Owed(contact int64, max int) ([]wire.MessageID, error)
+	Leaving(contact int64, ids []wire.MessageID) error
 	Settle(contact int64, ids []wire.MessageID, owes bool) error
 	ForgetOpened(beforeDay int64) error
 }

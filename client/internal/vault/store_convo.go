@@ -137,7 +137,8 @@ func (s Store) NextUnsealed(contact int64) (*convo.Row, error) {
 
 // Seen: id = first 55 bits of H(contact ‖ message id), or any where one message
 // came under two ciphertexts; B = day; H = hash of the inner ciphertext; the
-// value is the message id. Owed: A = contact; H = contact 8 ‖ message id 8.
+// value is the message id. Owed: A = contact; B = 1 while its ack is sealed and
+// on its way; H = contact 8 ‖ message id 8.
 
 func seenID(contact int64, m wire.MessageID) int64 {
 	h := sha256.Sum256(messageKey(contact, m))
@@ -180,7 +181,7 @@ func (s Store) PutOpened(contact int64, hash [16]byte, m wire.MessageID, day int
 
 // Owed returns up to max messages of a contact that wait for an ack, oldest first.
 func (s Store) Owed(contact int64, max int) (ids []wire.MessageID, err error) {
-	err = s.Each(Owed, Query{A: ptr(contact), Limit: max}, func(row Row) error {
+	err = s.Each(Owed, Query{A: ptr(contact), BFrom: ptr(0), BTo: ptr(0), Limit: max}, func(row Row) error {
 		ids = append(ids, wire.MessageID(row.H[8:]))
 		return nil
 	})
@@ -210,6 +211,9 @@ func (s Store) Settle(contact int64, ids []wire.MessageID, owes bool) error {
 			return err
 		case owes && !found:
 			_, err = s.Insert(Owed, Row{A: contact, H: h})
+		case owes && row.B != 0:
+			row.B = 0
+			err = s.Put(Owed, row)
 		case !owes && found:
 			err = s.Delete(Owed, row.ID)
 		}
@@ -218,6 +222,29 @@ func (s Store) Settle(contact int64, ids []wire.MessageID, owes bool) error {
 		}
 	}
 	return nil
+}
+
+// Leaving notes that the acks that are owed for messages are on their way.
+func (s Store) Leaving(contact int64, ids []wire.MessageID) error {
+	for _, m := range ids {
+		row, found, err := s.Find(Owed, messageKey(contact, m))
+		if err == nil && found {
+			row.B = 1
+			err = s.Put(Owed, row)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Recall owes everything again that was on its way when the last process ended.
+func (s Store) Recall() error {
+	return s.Each(Owed, Query{BFrom: ptr(1), BTo: ptr(1)}, func(row Row) error {
+		row.B = 0
+		return s.Put(Owed, row)
+	})
 }
 
 // ForgetOpened forgets what was opened before a day.
