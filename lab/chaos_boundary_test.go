@@ -82,6 +82,9 @@ func (d *drama) fall(f Fall) {
 }
 
 func (k *talk) fall(ctx context.Context, f Fall) error {
+	if k.done != nil {
+		<-k.done
+	}
 	if err := k.from.Start(ctx, f); err != nil {
 		return err
 	}
@@ -91,6 +94,7 @@ func (k *talk) fall(ctx context.Context, f Fall) error {
 	case <-time.After(30 * time.Second):
 		return errors.New("it was not crossed")
 	}
+	<-k.done // or the next process could be asked in its place
 	if err := k.from.Start(ctx, Fall{}); err != nil {
 		return err
 	}
