@@ -21,6 +21,7 @@
 // Client (client/, the SDK is its root package):
 //
 //	transport          the contract for whatever carries cells
+//	transport/transporttest  the suite that every transport passes
 //	transport/memory   in-process, for tests and the lab
 //	transport/relay    our relay
 //	internal/device    who we are: root, device keys, recovery words
@@ -42,4 +43,5 @@
 //
 // Faces: ui/text, ui/rpc. Proof: lab. Programs: cmd/tacet, cmd/tacet-relay,
 // cmd/tacet-lab. Formats: docs/spec. Decisions: docs/adr.
+// Figures: docs/perf.md.
 package tacet

@@ -3,13 +3,18 @@ package client
 import (
 	"crypto/rand"
 	"errors"
+	"slices"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/tacet-chat/tacet/client/internal/contact"
+	"github.com/tacet-chat/tacet/client/internal/inbox"
 	"github.com/tacet-chat/tacet/client/transport"
 	"github.com/tacet-chat/tacet/internal/addr"
+	"github.com/tacet-chat/tacet/internal/sealed"
+	"github.com/tacet-chat/tacet/internal/wire"
 )
 
 // Two people may live on relays whose periods differ. Numbers of short periods
@@ -118,6 +123,77 @@ func TestNothingThatMayHaveLeftIsUnsent(t *testing.T) {
 		for _, text := range bob.texts(Received) {
 			if text == "waits" {
 				t.Error("what was unsent arrived")
+			}
+		}
+	})
+}
+
+// An ack that does not leave goes again as it is: sealing another for every try
+// would run through the ratchet in a day, and with it every message after it.
+func TestAnAckThatDoesNotLeaveIsSealedOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRealm(600)
+		ada, bob := r.join(t, "Ada"), r.join(t, "Bob")
+		meet(t, ada, bob)
+		time.Sleep(time.Hour)
+		var mu sync.Mutex
+		tries, payloads := 0, map[string]bool{}
+		r.lie(func() {
+			r.fail = func(by string, p *transport.Put) error {
+				if by != "Bob" {
+					return nil
+				}
+				mu.Lock()
+				defer mu.Unlock()
+				if b, ok := ada.opened(p.Address, p.Cell); ok {
+					tries++
+					payloads[string(b.Payload)] = true
+				}
+				return errors.New("does not leave")
+			}
+		})
+		e := ada.send("bob", "is answered by an ack that does not leave")
+		time.Sleep(6 * time.Hour)
+		mu.Lock()
+		if tries < 20 || len(payloads) != 1 {
+			t.Errorf("%d tries of %d acks, want many of one", tries, len(payloads))
+		}
+		mu.Unlock()
+		r.lie(func() { r.fail = nil })
+		time.Sleep(time.Hour)
+		if got := ada.state(e); got != OnDevice {
+			t.Errorf("got %s once puts leave again, want %s", got, OnDevice)
+		}
+	})
+}
+
+// A fragment shows nothing until the whole is there: a contact who sends one
+// after another must not read our presence from each without our seeing it.
+func TestFragmentsOfAHelloShowNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRealm(600)
+		ada, bob := r.join(t, "Ada"), r.join(t, "Bob")
+		meet(t, ada, bob)
+		addresses, err := ada.keys.Addresses(t.Context(), ada.keys.now(600))
+		if err != nil {
+			t.Fatal(err)
+		}
+		i := slices.IndexFunc(addresses, func(a inbox.Address) bool { return !a.Alone })
+		a := addresses[i]
+		k := ada.keys.mine[wire.Address(a.Owned.Address)]
+		for n := range 12 {
+			body := wire.Body{Kind: wire.KindHello, ID: wire.MessageID{byte(n)}, Count: wire.HelloCells, Payload: make([]byte, wire.PayloadSize)}
+			cell, err := sealed.SealCell(k.seal, wire.Address(a.Owned.Address), &body, rand.Reader)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got, err := ada.keys.Open(t.Context(), a.Route, a.Owned.Address, (*transport.Cell)(cell))
+			want := inbox.Nothing
+			if n >= sealed.MaxOpen {
+				want = inbox.Rejected
+			}
+			if err != nil || got != want {
+				t.Errorf("fragment of whole %d: got %v, %v, want %v", n, got, err, want)
 			}
 		}
 	})

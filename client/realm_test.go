@@ -28,6 +28,8 @@ type realm struct {
 	count map[string]int // what was asked of it, by call
 	// cell is told every cell before it is put, and may change or drop it.
 	cell func(by string, p *transport.Put) bool
+	// fail, if set, may let a put fail before it leaves.
+	fail func(by string, p *transport.Put) error
 	// answer is told every answer to a put.
 	answer func(by string, p transport.Put, r transport.Receipt, err error)
 	// unix, if set, replaces every signed time.
@@ -157,8 +159,13 @@ func (e *endpoint) Put(ctx context.Context, p transport.Put) (transport.Receipt,
 		return transport.Receipt{}, err
 	}
 	e.realm.mu.Lock()
-	f, answer := e.cell, e.answer
+	f, answer, fail := e.cell, e.answer, e.fail
 	e.realm.mu.Unlock()
+	if fail != nil {
+		if err := fail(e.name, &p); err != nil {
+			return transport.Receipt{}, err
+		}
+	}
 	cell := *p.Cell
 	p.Cell = &cell
 	if f != nil && !f(e.name, &p) {

@@ -392,6 +392,16 @@ func write(t *testing.T, c *client.Client, to, text string, s client.State) clie
 // peerIs reports whether a sighting belongs to the person who comes from an address.
 func peerIs(s *Sighting, from string) bool { return bytes.HasPrefix([]byte(s.Peer), []byte(from+":")) }
 
+// puts counts a person's messages with puts in them since a moment.
+func puts(tap *Tap, from string, since time.Time) (n int) {
+	for _, s := range tap.Seen(since) {
+		if peerIs(&s, from) && s.Kind() == KindPut {
+			n++
+		}
+	}
+	return n
+}
+
 // counted returns what the answers to a person's puts said since a moment.
 func counted(tap *Tap, from string, since time.Time) (delivered []int) {
 	put := map[string]bool{}

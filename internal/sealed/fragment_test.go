@@ -136,6 +136,28 @@ func TestJoinerKeepsItsOwnCopy(t *testing.T) {
 	}
 }
 
+// Somebody who knows a shared route can begin eight wholes and finish none. That
+// must not keep others out for a day.
+func TestOldestWholeGivesWayAfterAMinute(t *testing.T) {
+	var j Joiner
+	for i := range 8 {
+		_, b := fragments(t, wire.KindHello, string(rune('a'+i)), wire.HelloSize)
+		if _, _, err := j.Add(start, &b[0]); err != nil {
+			t.Fatal(err)
+		}
+	}
+	whole, b := fragments(t, wire.KindHello, "honest", wire.HelloSize)
+	if _, _, err := j.Add(start.Add(59*time.Second), &b[0]); !errors.Is(err, ErrFull) {
+		t.Errorf("within a minute: got %v, want %v", err, ErrFull)
+	}
+	for i := range b {
+		out, done, err := j.Add(start.Add(time.Minute), &b[i])
+		if err != nil || done != (i == len(b)-1) || done && !bytes.Equal(out, whole) {
+			t.Errorf("fragment %d after a minute: got %v, %v", i, done, err)
+		}
+	}
+}
+
 func TestNinthWholeIsRefusedAndTheEightStay(t *testing.T) {
 	var j Joiner
 	var wholes [9][]byte

@@ -2,15 +2,20 @@ package convo_test
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/tacet-chat/tacet/client/internal/contact"
 	"github.com/tacet-chat/tacet/client/internal/convo"
+	"github.com/tacet-chat/tacet/client/internal/device"
 	"github.com/tacet-chat/tacet/client/internal/vault"
+	"github.com/tacet-chat/tacet/internal/session"
+	"github.com/tacet-chat/tacet/internal/wire"
 )
 
 // A contact who begins many long messages and finishes none gets no further
@@ -92,9 +97,8 @@ func TestStartingAgainIsBounded(t *testing.T) {
 	}
 }
 
-// While a contact is stopped nothing more is sealed for them, and a person's
-// word holds.
-func TestAStopHoldsAndTrustToo(t *testing.T) {
+// While a contact is stopped nothing more is sealed for them.
+func TestAStopHolds(t *testing.T) {
 	a, b := newPerson(t, "ada"), newPerson(t, "bob")
 	ofA, ofB := met(t, a, b)
 	for i := range convo.MaxSealed + 20 {
@@ -134,5 +138,135 @@ func TestABlockLeavesNoKeys(t *testing.T) {
 	r := a.contact(ofA)
 	if r.State != contact.Blocked || len(r.Given) != 0 || len(r.Prekeys) != 0 || len(r.Before) != 0 {
 		t.Errorf("a blocked contact has state %v, %d sets of ours and %d bytes of theirs", r.State, len(r.Given), len(r.Prekeys))
+	}
+}
+
+// A contact whose devices seem to have gone back is stopped. When a person has
+// said that it is all right, the same list does not stop them again; another does.
+func TestTrustHoldsForWhatWasTrusted(t *testing.T) {
+	a, b := newPerson(t, "ada"), newPerson(t, "bob")
+	ofA, ofB := met(t, a, b)
+	old := b.e.Self.Manifest
+	list := func(days int) {
+		b.e.Self.Manifest = old
+		if did, err := b.e.Self.Renew(b.now.AddDate(0, 0, days)); !did || err != nil {
+			t.Fatalf("renewing: %v, %v", did, err)
+		}
+	}
+	list(120)
+	a.do(func(tx vault.Store) (*convo.Change, error) { // ada has seen the newer list
+		r, err := tx.Contact(ofA)
+		if err != nil {
+			return nil, err
+		}
+		r.Manifest = b.e.Self.Manifest.Append(nil)
+		return nil, tx.PutContact(r)
+	})
+	b.e.Self.Manifest = old
+	says := func(text string) bool {
+		b.send(ofB, text)
+		for _, x := range b.outgoing() {
+			a.take(ofA, x)
+		}
+		return a.contact(ofA).Stop
+	}
+	if !says("from the older list") {
+		t.Fatal("an older list of devices did not stop the contact")
+	}
+	a.do(func(tx vault.Store) (*convo.Change, error) { // what trusting does
+		r, err := tx.Contact(ofA)
+		if err != nil {
+			return nil, err
+		}
+		r.Stop, r.Warning, r.Trusted = false, "", r.Doubt
+		return nil, tx.PutContact(r)
+	})
+	if says("the same list again") {
+		t.Error("what was trusted stopped the contact again")
+	}
+	list(150) // the same number, other content
+	if !says("a third list") {
+		t.Error("a list that nobody trusted did not stop the contact")
+	}
+}
+
+// A chain that is full ends nothing: what is old stays as it is, what is new
+// waits, and all of it goes once the other end has answered.
+func TestAFullChainOnlyWaits(t *testing.T) {
+	if testing.Short() {
+		t.Skip("SKIPPED 1 test: it seals 32,768 messages")
+	}
+	a, b := newPerson(t, "ada"), newPerson(t, "bob")
+	ofA, ofB := met(t, a, b)
+	b.send(ofB, "so that a new chain begins")
+	settle(a, b, ofA, ofB)
+	a.send(ofA, "old")
+	first := a.outgoing()
+	a.do(func(tx vault.Store) (*convo.Change, error) {
+		all, err := tx.SessionsOf(ofA)
+		if err != nil {
+			return nil, err
+		}
+		for _, rec := range all {
+			s, err := session.Parse(rec.State)
+			if err != nil {
+				return nil, err
+			}
+			for err == nil && rec.Primary {
+				_, err = s.Seal(rand.Reader, make([]byte, wire.BlockSize))
+			}
+			if rec.Primary && !errors.Is(err, session.ErrFull) {
+				return nil, err
+			}
+			rec.State, rec.Sent = s.Append(nil), s.Sent()
+			if err := tx.PutSession(rec); err != nil {
+				return nil, err
+			}
+		}
+		return nil, nil
+	})
+	a.send(ofA, "new")
+	if got := len(a.outgoing()); got != len(first) {
+		t.Fatalf("%d are sealed on a full chain, want %d", got, len(first))
+	}
+	a.now = a.now.Add(40 * 24 * time.Hour) // old enough to be sealed again
+	b.now = a.now
+	a.do(func(tx vault.Store) (*convo.Change, error) { return a.e.Maintain(tx, a.now) })
+	settle(a, b, ofA, ofB)
+	if got := b.texts(ofB); !slices.Contains(got, "old") || !slices.Contains(got, "new") {
+		t.Errorf("b reads %q, want old and new", got)
+	}
+}
+
+// Somebody we know takes another invite of ours with an older list of devices:
+// they are stopped, it is said once, and nothing else is done.
+func TestAnOlderListByANewInviteStops(t *testing.T) {
+	a, b := newPerson(t, "ada"), newPerson(t, "bob")
+	copied := newPerson(t, "bob")
+	copied.e.Self = &device.Identity{Root: b.e.Self.Root, Sign: b.e.Self.Sign, DH: b.e.Self.DH, XWing: b.e.Self.XWing, Manifest: b.e.Self.Manifest}
+	if did, err := b.e.Self.Renew(b.now.AddDate(0, 0, 120)); !did || err != nil {
+		t.Fatalf("renewing: %v, %v", did, err)
+	}
+	ofA, _ := met(t, a, b)
+	before := len(a.texts(ofA))
+	invited(a, copied, contact.InviteOptions{Uses: 1, Life: time.Hour}, "it is me, from last year")
+	inviteRoute := func(x parcel) {
+		a.do(func(tx vault.Store) (*convo.Change, error) {
+			routes, err := tx.RoutesOf(0)
+			if err != nil {
+				return nil, err
+			}
+			return a.e.Met(tx, a.now, routes[len(routes)-1], x.payload)
+		})
+	}
+	inviteRoute(copied.outgoing()[0])
+	if r := a.contact(ofA); !r.Stop || r.Warning == "" {
+		t.Errorf("got stop %v and warning %q, want both", r.Stop, r.Warning)
+	}
+	if !strings.Contains(a.notices(ofA), contact.WarnManifest) {
+		t.Errorf("got notices %q, want the warning among them", a.notices(ofA))
+	}
+	if got := len(a.texts(ofA)); got != before {
+		t.Errorf("%d texts are shown, want %d: the hello must not be taken", got, before)
 	}
 }
