@@ -423,6 +423,38 @@ func counted(tap *Tap, from string, since time.Time) (delivered []int) {
 	return delivered
 }
 
+// echoedInTime reports whether the first cell that a person put since a moment
+// was echoed well before its answer left, as the relay must have seen it: a
+// second of the 1.4 within which an echo counts was left over. A cell that is
+// replayed to a watch that just begins counts for nobody.
+func echoedInTime(tap *Tap, from string, since time.Time) bool {
+	var cell wire.Cell
+	var put time.Time
+	echo := map[string]bool{} // of the cell, by connection
+	watching := map[string]bool{}
+	for _, s := range tap.Seen(time.Time{}) {
+		switch s.Kind() {
+		case KindWatched:
+			watching[s.Peer] = true
+		case KindPut:
+			if put.IsZero() && !s.At.Before(since) && peerIs(&s, from) {
+				put, cell = s.At, s.Cells()[0].Cell
+			}
+		case KindCell:
+			if c := s.Cells(); !put.IsZero() && watching[s.Peer] && len(c) == 1 && c[0].Cell == cell {
+				echo[fmt.Sprint(s.Peer, s.Payload[1:][:wire.EchoNonceSize])] = true
+			}
+		case KindEcho:
+			for b := s.Payload[1:]; len(b) >= wire.EchoNonceSize; b = b[wire.EchoNonceSize:] {
+				if echo[fmt.Sprint(s.Peer, b[:wire.EchoNonceSize])] && s.At.Sub(put) < 400*time.Millisecond {
+					return true
+				}
+			}
+		}
+	}
+	return false
+}
+
 func hexOf(b []byte) string { return fmt.Sprintf("%x", b) }
 
 func newChain(o *addr.Offer) *addr.Chain { return addr.NewChain(o, addr.Live) }

@@ -39,27 +39,39 @@ func TestAFrozenDeviceIsNeverCounted(t *testing.T) {
 		rounds = 1
 	}
 	for i := range rounds {
-		// Live: counted, every time. Acks of Ada's are puts too, show nothing and
-		// need not count, so the message waits until none has gone for a while.
-		until(t, "a while without puts", func() bool { return puts(s.Tap, adaFrom, time.Now().Add(-2*time.Second)) == 0 })
-		since := time.Now()
-		e, err := s.Ada.Send(t.Context(), "bob", fmt.Sprint("live ", i))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := s.Ada.Reach(t.Context(), patience, e.Seq, client.OnDevice); err != nil {
-			t.Fatal(err)
-		}
-		until(t, "the answer to a put", func() bool { return len(counted(s.Tap, adaFrom, since)) > 0 })
-		if got := counted(s.Tap, adaFrom, since); got[0] != 1 {
-			t.Errorf("got counts %v for a live device, want 1", got)
+		// Live: counted, unless its echo came too late for the answer: a device that
+		// just found its connection gone is not there, and a busy machine is slow.
+		// Acks of Ada's are puts too, show nothing and need not count, so the message
+		// waits until none has gone for a while.
+		for try := 0; ; try++ {
+			until(t, "a while without puts", func() bool { return puts(s.Tap, adaFrom, time.Now().Add(-2*time.Second)) == 0 })
+			since := time.Now()
+			e, err := s.Ada.Send(t.Context(), "bob", fmt.Sprint("live ", i, " ", try))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := s.Ada.Reach(t.Context(), patience, e.Seq, client.OnDevice); err != nil {
+				t.Fatal(err)
+			}
+			until(t, "the answer to a put", func() bool { return len(counted(s.Tap, adaFrom, since)) > 0 })
+			got := counted(s.Tap, adaFrom, since)[0]
+			if got == 1 {
+				break
+			}
+			if got != 0 || echoedInTime(s.Tap, adaFrom, since) {
+				t.Errorf("got count %d for a live device that echoed in time, want 1", got)
+			}
+			if try == 9 {
+				t.Fatal("a live device was not counted once in ten messages")
+			}
+			quiet()
 		}
 		quiet()
 		if err := s.Bob.Freeze(); err != nil {
 			t.Skipf("SKIPPED: this system cannot freeze a process: %v", err)
 		}
-		since = time.Now()
-		e, err = s.Ada.Send(t.Context(), "bob", fmt.Sprint("frozen ", i))
+		since := time.Now()
+		e, err := s.Ada.Send(t.Context(), "bob", fmt.Sprint("frozen ", i))
 		if err != nil {
 			t.Fatal(err)
 		}
