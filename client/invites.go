@@ -149,6 +149,13 @@ func (c *Client) bundle(ctx context.Context, l invite.Link) (blob []byte, pin [3
 	return c.opt.Network.FetchUnpinned(ctx, l.Relay, l.ID())
 }
 
+// CheckLink says whether a text can be an invite link, without asking anybody:
+// ErrLink, ErrLinkTypo or ErrLinkNewer if not.
+func CheckLink(link string) error {
+	_, err := invite.ParseLink(link)
+	return vaultError(err)
+}
+
 // Preview says what a link leads to. The relay sees that its bundle is read.
 func (c *Client) Preview(ctx context.Context, link string) (Preview, error) {
 	l, b, err := c.lookup(ctx, link)

@@ -19,6 +19,7 @@ const maxLinkText = 8 << 10
 func acceptCommand(a *app) *cobra.Command {
 	var o client.AcceptOptions
 	var yes bool
+	var as string
 	within := duration{8 * time.Second}
 	c := &cobra.Command{
 		Use:   "accept LINK",
@@ -26,14 +27,19 @@ func acceptCommand(a *app) *cobra.Command {
 		Long: `Take up an invite. It shows who invites you and through which relay, and asks.
 Without a relay of your own, the invite's becomes yours.
 
+Without a profile it makes one first, as "tacet init" does: --as says by which
+name, which may be empty; at a terminal you are asked.
+
 The link may be broken over lines, or have lost or gained a little on its way.
 "-" reads it from standard input.`,
 		Args: cobra.MinimumNArgs(1),
 		Example: `  tacet accept 'tacet://relay.example/i#…'
-  wl-paste | tacet accept -`,
+  wl-paste | tacet accept -
+  tacet accept --as Bob 'tacet://relay.example/i#…'   # the first command of all`,
 	}
 	c.Flags().BoolVarP(&yes, "yes", "y", false, "accept without asking")
 	c.Flags().StringVar(&o.Name, "name", "", "your `NAME` for them; what they call themselves if you give none")
+	c.Flags().StringVar(&as, "as", "", "the `NAME` that they see, for a profile that is made now; may be empty")
 	c.Flags().StringVar(&o.Text, "text", "", "a first message: `TEXT`")
 	c.Flags().Var(&within, "timeout", "how long to wait for their device")
 	c.RunE = func(cmd *cobra.Command, args []string) error {
@@ -45,9 +51,52 @@ The link may be broken over lines, or have lost or gained a little on its way.
 			o.Link = string(raw)
 			a.useTerminal()
 		}
+		if err := a.newcomer(cmd.Context(), o.Link, as, cmd.Flags().Changed("as")); err != nil {
+			return err
+		}
 		return a.accept(cmd.Context(), o, yes, within.Duration)
 	}
 	return c
+}
+
+// newcomer makes a profile for who has a link and nothing else. Nobody gets one by
+// a mistake in --profile: a name was given, or a person said yes.
+func (a *app) newcomer(ctx context.Context, link, as string, named bool) error {
+	dir, err := a.dir()
+	switch {
+	case err != nil:
+		return err
+	case client.Exists(dir):
+		if named {
+			a.tell("There is a profile here already, so --as means nothing.")
+		}
+		return nil
+	case !named && !a.interactive():
+		return client.ErrMissing
+	}
+	if err := client.CheckLink(link); err != nil { // nobody should become somebody for nothing
+		return err
+	}
+	if !named {
+		yes, err := a.confirm(ctx, "There is no profile here yet. Make one?")
+		if err == nil && !yes {
+			err = client.ErrMissing
+		}
+		if err != nil {
+			return err
+		}
+		if as, err = a.line(ctx, "The name that they see (may be empty): "); err != nil {
+			return err
+		}
+	}
+	return a.found(ctx, &founding{name: as}, func(ctx context.Context, o client.Options, p client.NewProfile) error {
+		words, err := client.Create(ctx, o, p)
+		if err != nil {
+			return err
+		}
+		a.secret = o.Passphrase // it was just given
+		return a.showWords(ctx, o.Dir, &p, words)
+	})
 }
 
 func (a *app) accept(ctx context.Context, o client.AcceptOptions, yes bool, within time.Duration) error {

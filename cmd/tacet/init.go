@@ -51,7 +51,15 @@ recovery words, once. The words are who you are: keep them on paper.`,
 			if err != nil {
 				return err
 			}
-			return a.showWords(ctx, o.Dir, &p, words)
+			if err := a.showWords(ctx, o.Dir, &p, words); err != nil || a.json {
+				return err
+			}
+			next := "`tacet invite new` makes a link for somebody you want to talk with."
+			if p.Relay == "" {
+				next = "`tacet accept LINK` takes up an invite, and its relay becomes yours."
+			}
+			a.say("The profile is ready. %s", next)
+			return nil
 		})
 	}
 	return c
@@ -219,15 +227,8 @@ func (a *app) showWords(ctx context.Context, dir string, p *client.NewProfile, w
 	}
 	a.say("")
 	if a.interactive() {
-		if err := a.askWords(ctx, words); err != nil {
-			return err
-		}
+		return a.askWords(ctx, words)
 	}
-	next := "`tacet invite new` makes a link for somebody you want to talk with."
-	if p.Relay == "" {
-		next = "`tacet accept LINK` takes up an invite, and its relay becomes yours."
-	}
-	a.say("The profile is ready. %s", next)
 	return nil
 }
 

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -45,17 +46,22 @@ func inviteNew(a *app) *cobra.Command {
 	var o client.InviteOptions
 	var life duration
 	var pic picture
+	var follow bool
 	c := &cobra.Command{
 		Use:   "new",
 		Short: "Make a link, and a code to scan",
-		Args:  cobra.NoArgs,
-		Example: `  tacet invite new
+		Long: `Make a link, and a code to scan. Who uses it reaches you while a process of yours
+runs: --follow stays, shows who comes and what they write, and moves messages, as
+"tacet read --follow" does.`,
+		Args: cobra.NoArgs,
+		Example: `  tacet invite new --follow
   tacet invite new --for Bob --expires 2h
   tacet invite new --uses 20 --png team.png`,
 	}
 	c.Flags().IntVar(&o.Uses, "uses", 1, "for `N` people; above one, you are asked about each")
 	c.Flags().BoolVar(&o.Ask, "ask", false, "ask me before who uses it becomes a contact, also when it is for one")
 	c.Flags().StringVar(&o.Label, "for", "", "a note for yourself: for `WHOM` it is")
+	c.Flags().BoolVarP(&follow, "follow", "f", false, "stay, and show who comes and what they write")
 	c.Flags().Var(&life, "expires", "how long it works: 2h, 7d; at most 30d (default 7 days)")
 	pic.register(c)
 	c.RunE = func(cmd *cobra.Command, _ []string) error {
@@ -78,9 +84,43 @@ func inviteNew(a *app) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		return a.showInvite(i, &pic)
+		if err := a.showInvite(i, &pic, follow); err != nil || !follow {
+			return err
+		}
+		if !i.Online {
+			stop := a.tellWhenOnline(ctx, p, i.ID)
+			defer stop()
+		}
+		return a.read(ctx, p, &reading{query: client.Query{Unread: true}, follow: true})
 	}
 	return c
+}
+
+// onlineEvery is how often an invite is looked at that is not at the relay yet.
+const onlineEvery = time.Second
+
+// tellWhenOnline says, beside everything else, when the link begins to work.
+func (a *app) tellWhenOnline(ctx context.Context, p *profile, id int64) (stop func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	var done sync.WaitGroup
+	done.Go(func() {
+		tick := time.NewTicker(onlineEvery)
+		defer tick.Stop()
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case <-tick.C:
+			}
+			if i, err := findInvite(ctx, p, []string{fmt.Sprint(id)}); err == nil && (i.Online || i.State != "open") {
+				if i.Online {
+					a.note("the link works now: hand it over so that nobody else sees it")
+				}
+				return
+			}
+		}
+	})
+	return func() { cancel(); done.Wait() }
 }
 
 func inviteShow(a *app) *cobra.Command {
@@ -102,7 +142,7 @@ func inviteShow(a *app) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		return a.showInvite(i, &pic)
+		return a.showInvite(i, &pic, false)
 	}
 	return c
 }
@@ -122,7 +162,8 @@ func findInvite(ctx context.Context, p *profile, args []string) (client.Invite, 
 }
 
 // showInvite prints the link first, then its code, then what to know about it.
-func (a *app) showInvite(i client.Invite, pic *picture) error {
+// stays says that this process goes on.
+func (a *app) showInvite(i client.Invite, pic *picture, stays bool) error {
 	if a.json {
 		return errors.Join(a.printJSON(i), a.picture(i, pic.file))
 	}
@@ -145,7 +186,13 @@ func (a *app) showInvite(i client.Invite, pic *picture) error {
 		return err
 	}
 	a.say("Invite %d, %s, until %s. Hand it over so that nobody else sees it.", i.ID, text.InviteFor(i), text.Day(i.Expires, time.Now()))
-	if !i.Online {
+	switch {
+	case stays && !i.Online:
+		a.tell("The relay could not be reached yet, so the link does not work yet. It is said here when it does.")
+		return nil
+	case stays:
+		return nil
+	case !i.Online:
 		a.tell("The relay could not be reached, so the link does not work yet. It will once a process of yours has reached it: leave `tacet chat` open.")
 		return nil
 	}
