@@ -60,7 +60,8 @@ type Config struct {
 	BlobMiB int `toml:"blob_mib"`
 
 	// Connections of one sort (requests, putting, watching) that are open at one
-	// moment. Each takes a file descriptor, and 10 to 20 KiB of memory.
+	// moment. Each takes a file descriptor, and 10 to 20 KiB of memory. One network
+	// holds an eighth at the most, loopback half if others can come.
 	MaxConnections int `toml:"max_connections"`
 
 	// What one network (an IPv4 /24, an IPv6 /56) may begin in ten minutes:
@@ -87,6 +88,11 @@ type Config struct {
 
 	// One line to those who use this relay, at most 200 bytes.
 	Policy string `toml:"policy"`
+
+	// Listener takes the place of Listen's socket where it is not nil: one that
+	// was opened by somebody else, or that says where its peers come from. Listen
+	// still says whether this is loopback. The relay closes it.
+	Listener net.Listener `toml:"-"`
 
 	// Log is where events are written, nil for nowhere. The events are few and
 	// name nobody.

@@ -86,7 +86,7 @@ func New(cfg Config) (_ *Relay, err error) {
 	}
 	if r.gate, err = gate.New(gate.Limits{
 		Connections: cfg.LimitConnections, Watches: cfg.LimitWatches, Puts: cfg.LimitPuts, Blobs: cfg.LimitBlobs, Reads: cfg.LimitReads,
-		Held: cfg.MaxConnections,
+		Held: cfg.MaxConnections, Sockets: sockets(), Alone: cfg.loopback(),
 	}, rand.Reader); err != nil {
 		return nil, err
 	}
@@ -197,9 +197,12 @@ func (r *Relay) Listen() (net.Addr, error) {
 	if r.ln != nil {
 		return r.ln.Addr(), nil
 	}
-	ln, err := net.Listen("tcp", r.cfg.Listen)
-	if err != nil {
-		return nil, advise(err, r.cfg.Data)
+	ln := r.cfg.Listener
+	if ln == nil {
+		var err error
+		if ln, err = net.Listen("tcp", r.cfg.Listen); err != nil {
+			return nil, advise(err, r.cfg.Data)
+		}
 	}
 	// A name such as localhost is what the system says it is.
 	if a, ok := ln.Addr().(*net.TCPAddr); !r.cfg.secure() && (!ok || !a.IP.IsLoopback()) {

@@ -477,7 +477,7 @@ func TestANetworkOverItsLimitIsHungUpOn(t *testing.T) {
 	s := start(t, Config{LimitConnections: 40})
 	for from, want := range map[string]int{"192.0.2.1:1": 40, "[2001:db8::1]:1": 40, "127.0.0.1:1": 100} {
 		p := &peers{from: from, n: 100}
-		l := &limited{p, s.gate}
+		l := newDoor(p, s.gate)
 		served := 0
 		for {
 			if _, err := l.Accept(); err != nil {

@@ -11,7 +11,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/tacet-chat/tacet/relay/internal/gate"
 	"github.com/tacet-chat/tacet/relay/internal/hub"
 )
 
@@ -118,6 +117,7 @@ func (r *Relay) serve(ctx context.Context) error {
 	if r.certs != nil {
 		secure = r.certs.config()
 	}
+	in := newDoor(hub.Listen(r.ln, secure), r.gate)
 	srv := &http.Server{
 		Handler:           r.handler,
 		ReadHeaderTimeout: headerTimeout, ReadTimeout: readTimeout, WriteTimeout: writeTimeout, IdleTimeout: idleTimeout,
@@ -126,14 +126,14 @@ func (r *Relay) serve(ctx context.Context) error {
 			MaxConcurrentStreams: maxStreams, MaxReceiveBufferPerConnection: maxReceive, MaxReceiveBufferPerStream: maxReceive,
 		},
 		ErrorLog: log.New(io.Discard, "", 0), // it names peers
-		ConnState: func(_ net.Conn, s http.ConnState) {
+		ConnState: func(c net.Conn, s http.ConnState) {
 			if s == http.StateClosed || s == http.StateHijacked {
-				r.gate.Release(gate.Connection)
+				in.left(c)
 			}
 		},
 	}
 	end := make(chan error, 1)
-	go func() { end <- srv.Serve(hub.Listen(&limited{r.ln, r.gate}, secure)) }()
+	go func() { end <- srv.Serve(in) }()
 	select {
 	case err := <-end:
 		return err
@@ -147,26 +147,4 @@ func (r *Relay) serve(ctx context.Context) error {
 	}
 	<-end
 	return err
-}
-
-// limited closes connections from networks over their limit before they have
-// cost anything.
-//
-// spec: relay-api.md#limits
-type limited struct {
-	net.Listener
-	gate *gate.Gate
-}
-
-func (l *limited) Accept() (net.Conn, error) {
-	for {
-		c, err := l.Listener.Accept()
-		if err != nil {
-			return nil, err
-		}
-		if l.gate.Allow(gate.Peer(c.RemoteAddr().String()), gate.Connection) {
-			return c, nil
-		}
-		c.Close()
-	}
 }

@@ -81,8 +81,7 @@ type Store interface {
 
 // Limiter says whether a network may store or read one more blob.
 type Limiter interface {
-	Allow(remote netip.Addr, what gate.What) bool
-	Release(what gate.What)
+	Allow(remote netip.Addr, what gate.What) (release func(), ok bool)
 }
 
 // Config has what the feature needs of its surroundings.

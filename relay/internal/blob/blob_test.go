@@ -31,8 +31,7 @@ type place struct {
 	deny   bool
 }
 
-func (p *place) Allow(netip.Addr, gate.What) bool { return !p.deny }
-func (p *place) Release(gate.What)                {}
+func (p *place) Allow(netip.Addr, gate.What) (func(), bool) { return func() {}, !p.deny }
 
 func newPlace(t testing.TB, store blob.Store) *place {
 	t.Helper()

@@ -66,10 +66,11 @@ func (b *Blobs) receive(w http.ResponseWriter, r *http.Request, size int64) (id 
 		return id, hash, lies, errBusy
 	}
 	defer give()
-	if !b.cfg.Limit.Allow(gate.Peer(r.RemoteAddr), gate.Blob) {
+	release, ok := b.cfg.Limit.Allow(gate.Peer(r.RemoteAddr), gate.Blob)
+	if !ok {
 		return id, hash, lies, errLimit
 	}
-	defer b.cfg.Limit.Release(gate.Blob)
+	defer release()
 
 	body := make([]byte, size)
 	http.NewResponseController(w).SetReadDeadline(time.Now().Add(patience(size))) // else the server's own holds
@@ -103,11 +104,12 @@ func (b *Blobs) ServeGet(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "only one range", http.StatusBadRequest)
 		return
 	}
-	if !b.cfg.Limit.Allow(gate.Peer(r.RemoteAddr), gate.Read) {
+	release, ok := b.cfg.Limit.Allow(gate.Peer(r.RemoteAddr), gate.Read)
+	if !ok {
 		b.fail(w, errLimit)
 		return
 	}
-	defer b.cfg.Limit.Release(gate.Read)
+	defer release()
 	content, hash, give, err := b.read(r, id)
 	switch {
 	case errors.Is(err, ErrGone):

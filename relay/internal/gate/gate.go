@@ -1,12 +1,15 @@
-// Package gate says how often a network may use the relay. It counts what each
-// network begins (connections, watches, puts, blobs, reads) under a keyed hash
-// whose key lives in memory and is replaced every ten minutes, and bounds what
-// the whole relay holds open at one moment. A Room bounds memory likewise.
+// Package gate says how often a network may use the relay, and how much of it a
+// network may hold. It counts what each network begins (connections, watches,
+// puts, blobs, reads) under a keyed hash whose key lives in memory and is
+// replaced every ten minutes, and shares out what can be open at one moment. A
+// Room shares out memory likewise.
 //
 // The counts are a sketch of a fixed size: it has no row per network, never
-// grows, and can only count too high. It keeps no network address, and after a
-// key is replaced nothing joins the old counts to the new ones. Credentials,
-// tokens and puzzles are not in it.
+// grows, evicts nothing, and can only count too high. It keeps no network
+// address, and after a key is replaced nothing joins the old counts to the new
+// ones. What a network holds stands in a row for as long as it is held, as the
+// system's own table of sockets does. Credentials, tokens and puzzles are not
+// in it.
 //
 // Spec: docs/spec/relay-api.md#limits.
 package gate
@@ -20,7 +23,6 @@ import (
 	"io"
 	"net/netip"
 	"sync"
-	"sync/atomic"
 	"time"
 )
 
@@ -46,45 +48,52 @@ const (
 	Put                    // a put context: a connection, held until it ends, or one POST
 	Blob                   // a blob to store
 	Read                   // a blob to read
+	Refusal                // a watch connection that is only told that it is over a limit
 	kinds
 )
 
-// Limits are the bounds a gate keeps. None may be below 1 or above MaxLimit.
+// Limits are the bounds a gate keeps. None per network may be below 1 or above
+// MaxLimit.
 type Limits struct {
 	Connections int // connections that one network may begin in a window
 	Watches     int // watch connections that one network may begin in a window
 	Puts        int // put contexts that one network may begin in a window
 	Blobs       int // blobs that one network may store in a window
 	Reads       int // blobs that one network may read in a window
-	Held        int // connections that have requests, at one moment, from everywhere; and as many watch connections, and put contexts
+
+	Held    int  // connections that have requests, at one moment, from everywhere; and as many watch connections, and put contexts
+	Sockets int  // all of these together; 0 is no bound of its own
+	Alone   bool // only peers on loopback can come: they may hold it all
 }
 
 type sketch [rows][width]uint16
 
 // Gate counts. Its methods may be called from any goroutine.
 type Gate struct {
-	per  [kinds]int // per network and window
-	most [kinds]int64
+	per     [kinds]int // per network and window, 0: not counted
+	most    [kinds]int // at one moment, 0: no bound
+	sockets int        // likewise, of all kinds that hold one
+	alone   bool
 
-	held [kinds]atomic.Int64
-
-	mu     sync.Mutex // guards key, counts and random
+	mu     sync.Mutex // guards the below
 	key    [32]byte
 	counts [kinds]*sketch
+	shares map[id]*share
+	total  share // of all networks
 	random io.Reader
 }
 
 // New returns a gate with a first key from random.
 func New(l Limits, random io.Reader) (*Gate, error) {
 	g := &Gate{
-		per:    [kinds]int{l.Connections, l.Watches, l.Puts, l.Blobs, l.Reads},
-		most:   [kinds]int64{Connection: int64(l.Held), Watch: int64(l.Held), Put: int64(l.Held)},
-		random: random,
+		per:     [kinds]int{Connection: l.Connections, Watch: l.Watches, Put: l.Puts, Blob: l.Blobs, Read: l.Reads},
+		most:    [kinds]int{Connection: l.Held, Watch: l.Held, Put: l.Held, Refusal: l.Held/refusalPart + 1},
+		sockets: l.Sockets, alone: l.Alone, random: random,
 	}
 	if l.Held < 1 {
 		return nil, fmt.Errorf("limit of held connections: %d is below 1", l.Held)
 	}
-	for _, n := range g.per {
+	for _, n := range g.per[:Refusal] {
 		if n < 1 || n > MaxLimit {
 			return nil, fmt.Errorf("limit per network: %d is not from 1 to %d", n, MaxLimit)
 		}
@@ -109,7 +118,7 @@ func (g *Gate) Run(ctx context.Context) error {
 	}
 }
 
-// turn draws a new key and forgets every count.
+// turn draws a new key and forgets every count. What is held moves to the key.
 func (g *Gate) turn() error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -117,45 +126,74 @@ func (g *Gate) turn() error {
 		return fmt.Errorf("drawing a key for limits: %w", err)
 	}
 	for i := range g.counts {
-		g.counts[i] = new(sketch)
+		if g.per[i] > 0 {
+			g.counts[i] = new(sketch)
+		}
+	}
+	old := g.shares
+	g.shares = make(map[id]*share, len(old))
+	for _, s := range old {
+		sum := g.hash(&s.network)
+		s.id = id(sum[rows*2:])
+		g.shares[s.id] = s
 	}
 	return nil
 }
 
 // Allow reports whether remote may begin one more of what, and counts it if so.
-// Every true is followed by one Release when the thing has ended. Peers on
-// loopback, and those without a network address, are a local proxy or Tor that
-// stands for many: they are counted as held only.
-func (g *Gate) Allow(remote netip.Addr, what What) bool {
-	if n := g.held[what].Add(1); g.most[what] > 0 && n > g.most[what] {
-		g.held[what].Add(-1)
-		return false
-	}
-	if remote.IsValid() && !remote.Unmap().IsLoopback() && !g.count(remote, what) {
-		g.held[what].Add(-1)
-		return false
-	}
-	return true
-}
-
-// Release says that something which Allow allowed has ended.
-func (g *Gate) Release(what What) { g.held[what].Add(-1) }
-
-// Held returns how many of what are under way.
-func (g *Gate) Held(what What) int { return int(g.held[what].Load()) }
-
-// count adds one for the network of remote unless it is at its limit. Only the
-// smallest counters grow ("conservative update"), which keeps the error low.
-func (g *Gate) count(remote netip.Addr, what What) bool {
-	var space [16]byte
-	network := appendNetwork(space[:0], remote)
-
+// Then release is called, once, when the thing has ended. Peers on loopback,
+// and those without a network address, are a local proxy or Tor that stands for
+// many: what they begin is not counted, only what they hold.
+func (g *Gate) Allow(remote netip.Addr, what What) (release func(), ok bool) {
+	n := networkOf(remote)
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	m := hmac.New(sha256.New, g.key[:])
-	m.Write(network)
-	sum := m.Sum(nil)
+	sum := g.hash(&n)
+	s := g.shares[id(sum[rows*2:])]
+	if !g.room(s, what, n.local()) || !n.local() && g.per[what] > 0 && !g.count(&sum, what) {
+		return nil, false
+	}
+	if s == nil {
+		s = &share{network: n, id: id(sum[rows*2:])}
+		g.shares[s.id] = s
+	}
+	s.add(what, 1)
+	g.total.add(what, 1)
+	return func() { g.release(s, what) }, true
+}
 
+// release ends something that Allow allowed.
+func (g *Gate) release(s *share, what What) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	s.add(what, -1)
+	g.total.add(what, -1)
+	if s.all == 0 {
+		delete(g.shares, s.id)
+		*s = share{}
+	}
+}
+
+// Held returns how many of what are under way.
+func (g *Gate) Held(what What) int {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.total.held[what]
+}
+
+// hash is the keyed hash of a network: places in a sketch, then an id. Callers
+// hold mu.
+func (g *Gate) hash(n *network) (sum [sha256.Size]byte) {
+	m := hmac.New(sha256.New, g.key[:])
+	m.Write(n[:])
+	m.Sum(sum[:0])
+	return sum
+}
+
+// count adds one for a network unless it is at its limit. Only the smallest
+// counters grow ("conservative update"), which keeps the error low. Callers
+// hold mu.
+func (g *Gate) count(sum *[sha256.Size]byte, what What) bool {
 	var cell [rows]*uint16
 	least := uint16(MaxLimit)
 	for i := range cell {
@@ -169,18 +207,6 @@ func (g *Gate) count(remote netip.Addr, what What) bool {
 		*c = max(*c, least+1)
 	}
 	return true
-}
-
-// appendNetwork appends what stands for a peer's network: family 1 ‖ the /24 of
-// an IPv4 address or the /56 of an IPv6 one.
-func appendNetwork(b []byte, remote netip.Addr) []byte {
-	remote = remote.Unmap()
-	if remote.Is4() {
-		a := remote.As4()
-		return append(append(b, 4), a[:3]...)
-	}
-	a := remote.As16()
-	return append(append(b, 6), a[:7]...)
 }
 
 // Peer reads the network address of a peer from its text form, address and

@@ -26,8 +26,8 @@ func newGate(t *testing.T, l Limits) *Gate {
 // allowed asks up to n times and returns how often it was allowed.
 func allowed(g *Gate, addr string, what What, n int) (yes int) {
 	for range n {
-		if g.Allow(netip.MustParseAddr(addr), what) {
-			g.Release(what)
+		if release, ok := g.Allow(netip.MustParseAddr(addr), what); ok {
+			release()
 			yes++
 		}
 	}
@@ -66,20 +66,25 @@ func TestNeighboursShareACountAndStrangersDoNot(t *testing.T) {
 }
 
 func TestLoopbackStandsForManyAndIsOnlyHeld(t *testing.T) {
-	g := newGate(t, Limits{Connections: 1, Watches: 1, Puts: 1, Blobs: 1, Reads: 1, Held: 2})
+	g := newGate(t, Limits{Connections: 1, Watches: 1, Puts: 1, Blobs: 1, Reads: 1, Held: 2, Alone: true})
 	for _, addr := range []string{"127.0.0.1", "::1", "::ffff:127.0.0.1"} {
 		if got := allowed(g, addr, Watch, 5); got != 5 {
 			t.Errorf("%s: got %d allowed, want 5", addr, got)
 		}
 	}
 	for _, what := range []What{Connection, Watch, Put} {
+		var end func()
 		for i, want := range []bool{true, true, false} {
-			if got := g.Allow(netip.Addr{}, what); got != want {
+			release, got := g.Allow(netip.Addr{}, what)
+			if got != want {
 				t.Errorf("kind %d held %d: got %t, want %t", what, i+1, got, want)
 			}
+			if got {
+				end = release
+			}
 		}
-		g.Release(what)
-		if !g.Allow(netip.Addr{}, what) {
+		end()
+		if _, ok := g.Allow(netip.Addr{}, what); !ok {
 			t.Errorf("kind %d: got none after one had ended, want one", what)
 		}
 	}
@@ -133,7 +138,7 @@ func TestKeyAndCountsGoEveryTenMinutes(t *testing.T) {
 func TestNoRandomnessStopsTheGate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		broken := errors.New("broken")
-		g, err := New(Limits{1, 1, 1, 1, 1, 1}, &onceThen{bytes.NewReader(make([]byte, 32)), broken})
+		g, err := New(Limits{1, 1, 1, 1, 1, 1, 0, false}, &onceThen{bytes.NewReader(make([]byte, 32)), broken})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -141,7 +146,7 @@ func TestNoRandomnessStopsTheGate(t *testing.T) {
 			t.Errorf("got %v, want %v", err, broken)
 		}
 	})
-	if _, err := New(Limits{1, 1, 1, 1, 1, 1}, iotest.ErrReader(errors.New("none"))); err == nil {
+	if _, err := New(Limits{1, 1, 1, 1, 1, 1, 0, false}, iotest.ErrReader(errors.New("none"))); err == nil {
 		t.Error("got a gate without a key, want an error")
 	}
 }
@@ -178,7 +183,10 @@ func TestACrowdDoesNotShutOutOthers(t *testing.T) {
 }
 
 func TestLimitsOutOfRangeAreRefused(t *testing.T) {
-	for _, l := range []Limits{{0, 1, 1, 1, 1, 1}, {1, -1, 1, 1, 1, 1}, {1, 1, MaxLimit + 1, 1, 1, 1}, {1, 1, 1, 1, 0, 1}, {1, 1, 1, 1, 1, 0}} {
+	for _, l := range []Limits{
+		{0, 1, 1, 1, 1, 1, 0, false}, {1, -1, 1, 1, 1, 1, 0, false}, {1, 1, MaxLimit + 1, 1, 1, 1, 0, false},
+		{1, 1, 1, 1, 0, 1, 0, false}, {1, 1, 1, 1, 1, 0, 0, false},
+	} {
 		if _, err := New(l, rand.Reader); err == nil || !strings.Contains(err.Error(), "limit") {
 			t.Errorf("%+v: got %v, want an error about a limit", l, err)
 		}

@@ -52,7 +52,7 @@ type conn struct {
 	hub     *Hub
 	role    role
 	what    gate.What
-	counted bool // by the limiter
+	release func() // of the limiter
 	wheel   *wheel
 	born    int64
 
@@ -127,9 +127,7 @@ func (c *conn) serve() {
 	h.mu.Lock()
 	delete(h.conns, c)
 	h.mu.Unlock()
-	if c.counted {
-		h.release(c.what)
-	}
+	c.release()
 }
 
 // space returns n bytes at the end of the queue, or nil if the connection takes

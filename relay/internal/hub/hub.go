@@ -32,11 +32,10 @@ import (
 	"github.com/tacet-chat/tacet/relay/internal/ws"
 )
 
-// Limiter says what a peer may begin. Every true of Allow is followed by one
-// Release when the thing has ended. Its methods are called from any goroutine.
+// Limiter says what a peer may begin. Where it may, release is called once, when
+// the thing has ended. Its methods are called from any goroutine.
 type Limiter interface {
-	Allow(remote netip.Addr, what gate.What) bool
-	Release(what gate.What)
+	Allow(remote netip.Addr, what gate.What) (release func(), ok bool)
 }
 
 // Config says how a hub behaves.

@@ -29,11 +29,12 @@ func (h *Hub) ServePostPut(w http.ResponseWriter, r *http.Request) {
 	if !h.admit(w, r) || !sized(w, r) {
 		return
 	}
-	if !h.allow(r, gate.Put) {
+	release, ok := h.allow(r, gate.Put)
+	if !ok {
 		refuse(w, http.StatusTooManyRequests, "over a limit")
 		return
 	}
-	defer h.release(gate.Put)
+	defer release()
 	body := make([]byte, wire.PostPutSize)
 	defer clear(body)
 	control := http.NewResponseController(w)

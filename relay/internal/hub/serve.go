@@ -39,17 +39,11 @@ func (h *Hub) admit(w http.ResponseWriter, r *http.Request) bool {
 	return true
 }
 
-func (h *Hub) allow(r *http.Request, what gate.What) bool {
+func (h *Hub) allow(r *http.Request, what gate.What) (release func(), ok bool) {
 	if h.cfg.Limit == nil {
-		return true
+		return func() {}, true
 	}
 	return h.cfg.Limit.Allow(gate.Peer(r.RemoteAddr), what)
-}
-
-func (h *Hub) release(what gate.What) {
-	if h.cfg.Limit != nil {
-		h.cfg.Limit.Release(what)
-	}
 }
 
 // upgrade turns a request into a connection of ours and leaves the goroutine of
@@ -71,18 +65,20 @@ func (h *Hub) upgrade(w http.ResponseWriter, r *http.Request, what gate.What) {
 		refuse(w, http.StatusBadRequest, "this relay binds watches to TLS")
 		return
 	}
-	allowed := h.allow(r, what)
-	if !allowed && what != gate.Watch { // a watch is told in its own words
+	release, allowed := h.allow(r, what)
+	if !allowed && what == gate.Watch { // a watch is told in its own words
+		release, _ = h.allow(r, gate.Refusal)
+	}
+	if release == nil {
 		refuse(w, http.StatusTooManyRequests, "over a limit")
 		return
 	}
 	c, ok := h.hijack(w, what, accept, allowed)
 	if !ok {
-		if allowed {
-			h.release(what)
-		}
+		release()
 		return
 	}
+	c.release = release
 	go c.serve()
 }
 
@@ -132,7 +128,6 @@ func (h *Hub) adopt(nc net.Conn, what gate.What, allowed bool) (*conn, error) {
 		c = &q.conn
 		c.init(h, nc, what, q)
 	}
-	c.counted = allowed
 	if t, ok := c.nc.(interface{ SetKeepAlive(bool) error }); ok {
 		t.SetKeepAlive(false) // ours would wake a phone every 15 s; pings do its work
 	}

@@ -250,29 +250,33 @@ func TestSecondIsSharedAndTrue(t *testing.T) {
 
 // limiter allows so many of each.
 type limiter struct {
-	most, held [4]atomic.Int64
+	most, held [6]atomic.Int64
 	refused    atomic.Int64
 }
 
-func (l *limiter) Allow(_ netip.Addr, what gate.What) bool {
+func (l *limiter) Allow(_ netip.Addr, what gate.What) (release func(), ok bool) {
 	if l.held[what].Add(1) > l.most[what].Load() {
 		l.held[what].Add(-1)
 		l.refused.Add(1)
-		return false
+		return nil, false
 	}
-	return true
+	return func() { l.held[what].Add(-1) }, true
 }
-func (l *limiter) Release(what gate.What) { l.held[what].Add(-1) }
 
 func TestLimitsAreAskedAndGivenBack(t *testing.T) {
 	l := new(limiter)
 	l.most[gate.Watch].Store(2)
 	l.most[gate.Put].Store(1)
+	l.most[gate.Refusal].Store(1)
 	virtual(t, Config{Limit: l}, func(t *testing.T, w *world) {
 		a := w.watch(owner(t))
 		w.watch(owner(t))
 		if _, reason := w.greeted().end(); reason != wire.ReasonLimit {
 			t.Errorf("got reason %d, want %d", reason, wire.ReasonLimit)
+		}
+		l.most[gate.Refusal].Store(0) // too many are being told already
+		if got := w.get("/v1/watch", upgradeHeaders); got.StatusCode != 429 {
+			t.Errorf("got status %d, want 429", got.StatusCode)
 		}
 		a.nc.Close()
 		synctest.Wait()
@@ -294,7 +298,7 @@ func TestLimitsAreAskedAndGivenBack(t *testing.T) {
 			t.Errorf("got %d watches and %d puts held, want 2 and 0", held, puts)
 		}
 	})
-	if w, p, r := l.held[gate.Watch].Load(), l.held[gate.Put].Load(), l.refused.Load(); w != 0 || p != 0 || r != 3 {
-		t.Errorf("got %d watches and %d puts held at the end, %d refused, want 0, 0, 3", w, p, r)
+	if w, p, r := l.held[gate.Watch].Load(), l.held[gate.Put].Load(), l.refused.Load(); w != 0 || p != 0 || r != 5 {
+		t.Errorf("got %d watches and %d puts held at the end, %d refused, want 0, 0, 5", w, p, r)
 	}
 }
