@@ -35,6 +35,7 @@
 // Relay (relay/, the server is its root package):
 //
 //	internal/hub     live watch and put on one node
+//	internal/bus     the same over several nodes
 //	internal/ws      WebSocket frames of known sizes
 //	internal/window  the last minute, for replay
 //	internal/blob    create-only blobs with signed receipts

@@ -49,7 +49,8 @@ const layers = `
 	relay/internal/gate:
 	relay/internal/ws:
 	relay/internal/window:    internal/wire
-	relay/internal/hub:       internal/key internal/wire relay/internal/gate relay/internal/window relay/internal/ws
+	relay/internal/bus:       internal/key internal/wire relay/internal/window
+	relay/internal/hub:       internal/key internal/wire relay/internal/bus relay/internal/gate relay/internal/window relay/internal/ws
 	relay/internal/blob:      internal/key internal/wire relay/internal/gate
 	relay/internal/memory:    internal/key internal/wire relay/internal/blob
 	relay/internal/sqlite:    internal/key internal/wire relay/internal/blob

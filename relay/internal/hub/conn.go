@@ -20,8 +20,8 @@ const (
 	goodbyeAfter = time.Second      // how long a peer has to answer a close frame
 )
 
-// role is what a connection is for. All but idle and gone are called by the
-// goroutine that reads.
+// role is what a connection is for. All but idle, leave and gone are called by
+// the goroutine that reads.
 type role interface {
 	// largest returns the size of the largest message in bytes.
 	largest() int
@@ -33,6 +33,8 @@ type role interface {
 	settle()
 	// idle is called now and then by the connection's wheel.
 	idle(now int64)
+	// leave is called when the hub is to be empty soon.
+	leave()
 	// gone is called last: nothing uses the connection any more.
 	gone()
 }

@@ -28,6 +28,7 @@ func (n *noting) largest() int { return 10_000 }
 func (n *noting) greet()       {}
 func (n *noting) settle()      {}
 func (n *noting) idle(int64)   {}
+func (n *noting) leave()       {}
 func (n *noting) gone()        {}
 func (n *noting) message(p []byte, _ int64) ws.Code {
 	n.log = append(n.log, fmt.Sprintf("%x", p))

@@ -1,12 +1,12 @@
 // Package hub is the live path on one node: cells go from put connections to
 // whoever watches their address now, and every put is answered a constant time
-// later with how many devices echoed it. Nothing is stored but the last minute
+// later with how many devices echoed it, here and, by the bus, at other nodes. Nothing is stored but the last minute
 // (package window).
 //
 // An address is a public key and the right to it is a signature, so the hub
 // keeps no row per address, person or device: only which connection watches
 // which address, while it does. It writes nothing down, not even a log line.
-// Tokens, parked cells, other nodes and the rest of the API are not in it.
+// Tokens, parked cells and the rest of the API are not in it.
 //
 // How it works: one goroutine per connection reads. What it read together it
 // handles together: cells are copied into the queues of their watchers, then
@@ -27,6 +27,7 @@ import (
 
 	"github.com/tacet-chat/tacet/internal/key"
 	"github.com/tacet-chat/tacet/internal/wire"
+	"github.com/tacet-chat/tacet/relay/internal/bus"
 	"github.com/tacet-chat/tacet/relay/internal/gate"
 	"github.com/tacet-chat/tacet/relay/internal/window"
 	"github.com/tacet-chat/tacet/relay/internal/ws"
@@ -48,6 +49,7 @@ type Config struct {
 	Binding     bool          // proofs are bound to the TLS connection, so a watch needs one of Listen's
 	Origins     []string      // origins of pages that may connect; programs send none
 	Limit       Limiter       // nil allows everything
+	Bus         bus.Bus       // the way to other nodes; nil: there are none
 }
 
 // Hub carries cells. Connections are served from New on; timers, proofs and the
@@ -70,6 +72,7 @@ type Hub struct {
 	mu       sync.Mutex    // guards the fields below
 	conns    map[*conn]struct{}
 	active   int           // goroutines that belong to connections, and requests
+	draining bool          // newcomers are refused
 	stopped  bool          // stopping is closed
 	empty    chan struct{} // closed when stopped and active is 0
 }
@@ -81,6 +84,9 @@ func New(cfg Config) *Hub {
 	}
 	if cfg.Ping == 0 {
 		cfg.Ping = wire.PingDefault
+	}
+	if cfg.Bus == nil {
+		cfg.Bus = bus.Alone{}
 	}
 	cores := runtime.GOMAXPROCS(0)
 	h := &Hub{
@@ -154,7 +160,7 @@ func (h *Hub) stop() {
 func (h *Hub) enter(newcomer bool) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if h.stopped && (newcomer || h.active == 0) {
+	if h.draining && newcomer || h.stopped && (newcomer || h.active == 0) {
 		return false
 	}
 	h.active++

@@ -56,7 +56,10 @@ func (h *Hub) ServePostPut(w http.ResponseWriter, r *http.Request) {
 	}
 	frame := body[wire.ContextSize:]
 	rec := &record{id: [wire.PutIDSize]byte(frame), at: now}
-	for _, x := range h.put(rec, (*window.Entry)(frame[wire.PutIDSize:]), now, nil) {
+	e := (*window.Entry)(frame[wire.PutIDSize:])
+	h.cfg.Bus.Publish(e, rec)
+	touched, _ := h.put(rec, e, now, nil)
+	for _, x := range touched {
 		x.flush()
 	}
 	t := time.NewTimer(time.Duration(rec.dueAt() - h.now()))

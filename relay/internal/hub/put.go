@@ -26,11 +26,13 @@ type record struct {
 	id        [wire.PutIDSize]byte
 	at        int64 // receipt
 	delivered atomic.Uint32
+	asked     atomic.Int32 // other nodes that have not answered
 }
 
-// answer returns the answer to a put.
+// answer returns the answer to a put. Who has answered was counted before.
 func (r *record) answer() wire.Answer {
-	return wire.Answer{ID: r.id, Delivered: uint16(min(r.delivered.Load(), 1<<16-1)), Complete: true}
+	complete := r.asked.Load() == 0
+	return wire.Answer{ID: r.id, Delivered: uint16(min(r.delivered.Load(), 1<<16-1)), Complete: complete}
 }
 
 // dueAt returns when the answer leaves: the first tick that is not before the
@@ -53,6 +55,7 @@ type putter struct {
 	head, tail *records   // in the order of receipt, which is the order of answers
 	open       int
 	left       bool
+	leaving    bool // no more is listened to; the last answer ends it
 	answers    timer
 }
 
@@ -68,11 +71,16 @@ func (q *putter) message(p []byte, now int64) ws.Code {
 		return ws.Policy
 	}
 	for ; len(p) > 0; p = p[wire.PutSize:] {
-		rec := q.record(p, now)
-		if rec == nil {
+		rec, ok := q.record(p, now)
+		if !ok {
 			return ws.Policy
 		}
-		q.touched = q.hub.put(rec, (*window.Entry)(p[wire.PutIDSize:]), now, q.touched)
+		if rec == nil {
+			return 0
+		}
+		e := (*window.Entry)(p[wire.PutIDSize:])
+		q.hub.cfg.Bus.Publish(e, rec)
+		q.touched, _ = q.hub.put(rec, e, now, q.touched)
 	}
 	return 0
 }
@@ -88,12 +96,13 @@ func (q *putter) settle() {
 	}
 }
 
-// record opens the record of a put. It is nil if there are too many.
-func (q *putter) record(frame []byte, now int64) *record {
+// record opens the record of a put, or none if the connection is leaving. It is
+// not ok if there are too many.
+func (q *putter) record(frame []byte, now int64) (_ *record, ok bool) {
 	q.rmu.Lock()
 	defer q.rmu.Unlock()
-	if q.open == maxOpen {
-		return nil
+	if q.open == maxOpen || q.leaving {
+		return nil, q.leaving
 	}
 	if q.tail == nil || q.tail.n == perRecords {
 		b := new(records)
@@ -111,7 +120,7 @@ func (q *putter) record(frame []byte, now int64) *record {
 	if q.open++; q.open == 1 {
 		q.wheel.arm(&q.answers, r.dueAt())
 	}
-	return r
+	return r, true
 }
 
 // answer is what the timer of answers does: it sends those that are due, up to
@@ -144,6 +153,12 @@ func (q *putter) answer(now int64) {
 		}
 	}
 	q.flush()
+	q.rmu.Lock()
+	last := q.leaving && q.open == 0
+	q.rmu.Unlock()
+	if last {
+		q.end(ws.GoingAway)
+	}
 }
 
 func (q *putter) gone() {
@@ -153,21 +168,23 @@ func (q *putter) gone() {
 	q.wheel.disarm(&q.answers)
 }
 
-// put takes one cell: into the window, then to its watchers. It appends to
-// touched those watchers that the caller has to flush.
+// put takes one cell: into the window, then to its watchers here. It appends to
+// touched those watchers that the caller has to flush, and returns how many watch.
 //
 // The window comes first, and a watcher is in the table before it reads the
 // window: so a cell may reach it on both ways, but never on none.
-func (h *Hub) put(rec *record, e *window.Entry, now int64, touched []*watcher) []*watcher {
+func (h *Hub) put(rec *record, e *window.Entry, now int64, touched []*watcher) (_ []*watcher, watchers int) {
 	h.window.Add(now, e)
 	one, many := h.table.find((*wire.Address)(e[:]))
-	if one != nil && one.deliver(rec, e, now) {
-		touched = append(touched, one)
+	if one != nil {
+		if watchers = 1; one.deliver(rec, e, now) {
+			touched = append(touched, one)
+		}
 	}
 	for _, w := range many {
 		if w.deliver(rec, e, now) {
 			touched = append(touched, w)
 		}
 	}
-	return touched
+	return touched, watchers + len(many)
 }

@@ -110,7 +110,7 @@ func TestAnswerIsMadeOfTheRecordAlone(t *testing.T) {
 		q.answers.fire = q.answer
 		frame := make([]byte, wire.PutSize)
 		return testing.AllocsPerRun(200, func() {
-			rec := q.record(frame, 5)
+			rec, _ := q.record(frame, 5)
 			rec.delivered.Store(delivered)
 			q.rmu.Lock()
 			q.head.done, q.head.n = 0, 1
@@ -218,11 +218,11 @@ func TestUnansweredPutsAreBounded(t *testing.T) {
 	q.init(h, deafConn{}, putRole, q)
 	frame := make([]byte, wire.PutSize)
 	for n := range maxOpen {
-		if q.record(frame, int64(n)) == nil {
+		if r, _ := q.record(frame, int64(n)); r == nil {
 			t.Fatalf("got no record for put %d, want %d", n, maxOpen)
 		}
 	}
-	if q.record(frame, 0) != nil {
+	if _, ok := q.record(frame, 0); ok {
 		t.Error("got a record beyond the bound")
 	}
 	if code := q.message(frame, 0); code != ws.Policy {

@@ -133,7 +133,7 @@ func (h *Hub) adopt(nc net.Conn, what gate.What, allowed bool) (*conn, error) {
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if h.stopped {
+	if h.stopped || h.draining {
 		return nil, net.ErrClosed
 	}
 	h.active++

@@ -108,6 +108,22 @@ func (t *table) remove(a *wire.Address, w *watcher) bool {
 	return true
 }
 
+// addresses hands over every address that is watched. It holds no lock while it
+// does: what changes meanwhile may be in it or not.
+func (t *table) addresses(yield func(*wire.Address)) {
+	var some []wire.Address
+	for i := range t.shards {
+		s := &t.shards[i]
+		s.mu.Lock()
+		some = slices.AppendSeq(some[:0], maps.Keys(s.one))
+		some = slices.AppendSeq(some, maps.Keys(s.many))
+		s.mu.Unlock()
+		for i := range some {
+			yield(&some[i])
+		}
+	}
+}
+
 // renew moves what is there to new maps: deleting leaves the bytes of a key in
 // the map's memory, and a map never shrinks. Once a period, the old goes.
 func (t *table) renew() {

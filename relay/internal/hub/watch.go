@@ -3,6 +3,8 @@ package hub
 import (
 	"crypto/rand"
 	"encoding/binary"
+	"maps"
+	"slices"
 	"sync/atomic"
 
 	"github.com/tacet-chat/tacet/internal/wire"
@@ -101,14 +103,11 @@ func (w *watcher) watch(p []byte) ws.Code {
 			w.addresses = append(w.addresses, a)
 		}
 	}
-	reach := uint32(0)
-	if flags&wire.FlagReplay != 0 {
-		d, ok := w.replay(proofs)
-		if !ok {
-			return ws.Policy // it is closed already
-		}
-		reach = uint32(d / 1e9)
+	d, ok := w.join(proofs, flags&wire.FlagReplay != 0)
+	if !ok {
+		return ws.Policy // it is closed already
 	}
+	reach := uint32(d / 1e9)
 	b := append(make([]byte, 0, wire.WatchedSize), byte(wire.FrameWatched))
 	b = binary.BigEndian.AppendUint16(b, uint16(len(w.addresses)))
 	w.send(ws.Binary, binary.BigEndian.AppendUint32(b, reach))
@@ -127,6 +126,7 @@ func (w *watcher) unwatch(p []byte) ws.Code {
 			left[a] = true
 		}
 	}
+	w.hub.cfg.Bus.Unwatch(slices.Collect(maps.Keys(left)))
 	keep := w.addresses[:0]
 	for _, a := range w.addresses {
 		if !left[a] {
@@ -153,6 +153,7 @@ func (w *watcher) gone() {
 	for i := range w.addresses {
 		w.hub.table.remove(&w.addresses[i], w)
 	}
+	w.hub.cfg.Bus.Unwatch(w.addresses)
 	clear(w.addresses)
 	w.addresses = nil
 }

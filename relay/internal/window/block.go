@@ -38,7 +38,7 @@ func (s *shard) fresh() *block {
 		return new(block)
 	}
 	old := s.head
-	s.lost, s.lostAt = true, old.at[old.n-1]
+	s.lost, s.lostAt = true, max(s.lostAt, old.at[old.n-1])
 	return s.drop()
 }
 

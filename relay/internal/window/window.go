@@ -102,6 +102,16 @@ func (w *Window) Reach(now int64, a *wire.Address) time.Duration {
 	return max(0, reach)
 }
 
+// Lost says that entries put until now may be missing.
+func (w *Window) Lost(now int64) {
+	for i := range w.shards {
+		s := &w.shards[i]
+		s.mu.Lock()
+		s.lost, s.lostAt = true, max(s.lostAt, now)
+		s.mu.Unlock()
+	}
+}
+
 // Sweep wipes what is older than Span. Called once a second, it keeps no entry
 // longer than Span and a second.
 func (w *Window) Sweep(now int64) {
