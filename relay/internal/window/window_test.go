@@ -169,6 +169,36 @@ func TestAgedEntriesAreWiped(t *testing.T) {
 	}
 }
 
+// TestWhatMadeRoomIsWiped: of entries that had to make room, the next sweep
+// leaves nothing.
+func TestWhatMadeRoomIsWiped(t *testing.T) {
+	w := New(2*blockBytes, 0)
+	for n := range 2*perBlock + 3 { // the last three lie where the first were
+		w.Add(int64(n), entry(7, n))
+	}
+	b := w.shards[0].tail
+	if b.entry[3] != *entry(7, 3) {
+		t.Fatal("got a block wiped before it is reused; the test proves nothing")
+	}
+	w.Sweep(second)
+	for i := range b.entry {
+		empty := b.entry[i] == Entry{} && b.at[i] == 0 && b.tag[i] == 0
+		if empty != (i >= 3) {
+			t.Errorf("entry %d: got wiped %v, want %v", i, empty, i >= 3)
+		}
+	}
+	if got := all(t, w, second, 7, 5); len(got) != perBlock+3 || got[0] != perBlock {
+		t.Errorf("got entries %v, want %d to %d", got, perBlock, 2*perBlock+2)
+	}
+	for n := range 20 { // on through both blocks again
+		w.Add(second, entry(7, 100+n))
+		w.Sweep(second)
+	}
+	if got := all(t, w, second, 7, 5); got[len(got)-1] != 119 || len(got) < perBlock {
+		t.Errorf("got entries %v, want them up to 119", got)
+	}
+}
+
 func TestReachTellsWhatMadeRoom(t *testing.T) {
 	w := New(blockBytes, 10*second)
 	if got := w.Reach(15*second, address(1)); got != 5*time.Second {
