@@ -9,7 +9,14 @@ import (
 
 // run serves the puts of a link until there are none.
 func (l *link) run() {
-	for !l.over(l.serve()) {
+	for {
+		err := l.serve()
+		if err != errIdle {
+			l.relay.doubtAfter(err)
+		}
+		if l.over(err) {
+			return
+		}
 	}
 }
 

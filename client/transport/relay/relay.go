@@ -65,6 +65,8 @@ type Relay struct {
 	descriptor *wire.Descriptor
 	fetched    time.Time
 	links      map[string]*link
+	sockets    map[*socket]bool // those that are open
+	guards     bool             // guard runs
 }
 
 // New prepares a transport. It connects when first used. It fails for a name
@@ -93,7 +95,7 @@ func open(o Options) (*Relay, error) {
 	}
 	r := &Relay{
 		at: at, dial: o.Dial, hides: o.HidesAddress,
-		asking: make(chan struct{}, 1), links: map[string]*link{},
+		asking: make(chan struct{}, 1), links: map[string]*link{}, sockets: map[*socket]bool{},
 	}
 	if r.dial == nil {
 		r.dial = Direct()

@@ -4,7 +4,9 @@ import (
 	"context"
 	"io"
 	"net/http"
+	"net/netip"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/coder/websocket"
@@ -24,6 +26,10 @@ type socket struct {
 	binding [wire.BindingSize]byte
 	clock   [32]byte // the time key
 	told    func(unix int64)
+
+	local   netip.Addr  // our end, if it has an address
+	behind  atomic.Bool // the goroutine that reads waits for what it has read to be taken
+	probing bool        // guarded by Relay.mu
 
 	quiet time.Duration // silence that means the connection is broken
 	dog   *time.Timer   // ends the socket unless alive is called in time
@@ -45,7 +51,7 @@ func (r *Relay) open(ctx context.Context, path, isolate string, limit int, told 
 		return nil, plain(ctx, err)
 	}
 	s := &socket{
-		relay: r, realm: d.Realm, clock: d.Time, told: told, buf: make([]byte, limit+1),
+		relay: r, realm: d.Realm, clock: d.Time, told: told, buf: make([]byte, limit+1), local: localOf(c.raw),
 		quiet: time.Duration(d.Ping)*time.Second + wire.PongWithin + silenceSlack,
 	}
 	if err := s.bind(c, d.Binding); err != nil {
@@ -57,6 +63,7 @@ func (r *Relay) open(ctx context.Context, path, isolate string, limit int, told 
 		HTTPHeader:      http.Header{"User-Agent": {""}},
 		CompressionMode: websocket.CompressionDisabled,
 		OnPingReceived:  s.ping,
+		OnPongReceived:  func(context.Context, []byte) { s.alive() },
 	})
 	if err != nil {
 		c.Close()
@@ -71,6 +78,7 @@ func (r *Relay) open(ctx context.Context, path, isolate string, limit int, told 
 	s.ws = ws
 	s.ctx, s.fail = context.WithCancelCause(r.ctx)
 	s.dog = time.AfterFunc(s.quiet, func() { s.fail(errSilent) })
+	r.guarded(s)
 	return s, nil
 }
 
@@ -94,6 +102,7 @@ func (s *socket) bind(c *stream, binding bool) error {
 
 // shut ends the socket and frees what it holds. Nobody may be reading.
 func (s *socket) shut() {
+	s.relay.left(s)
 	s.dog.Stop()
 	s.fail(errBroken)
 	s.ws.CloseNow()

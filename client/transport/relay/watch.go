@@ -38,11 +38,16 @@ type asked struct {
 // Watch implements transport.Transport.
 //
 // spec: relay-api.md#watch
-func (r *Relay) Watch(ctx context.Context, tw transport.Watch) error {
+func (r *Relay) Watch(ctx context.Context, tw transport.Watch) (err error) {
 	if err := r.enter(); err != nil {
 		return err
 	}
 	defer r.calls.Done()
+	defer func() {
+		if ctx.Err() == nil {
+			r.doubtAfter(err)
+		}
+	}()
 	if len(tw.Set) == 0 || tw.Deliver == nil {
 		return &fault{text: "watching nothing", kind: transport.ErrRefused}
 	}
@@ -126,6 +131,13 @@ func (w *watch) arrived(d deliver) error {
 	if !ours {
 		return broken("a cell for an address that is not watched")
 	}
+	select {
+	case w.cells <- d:
+		return nil
+	default:
+	}
+	w.behind.Store(true)
+	defer w.behind.Store(false)
 	select {
 	case w.cells <- d:
 		return nil
