@@ -40,6 +40,7 @@
 //	internal/window  the last minute, for replay
 //	internal/blob    create-only blobs with signed receipts
 //	internal/gate    limits by rotating keyed hash
+//	internal/proxy   what a proxy in front says of its client
 //	internal/memory, internal/sqlite, internal/storetest   backends
 //
 // Faces: ui/text, ui/rpc. Proof: lab. Programs: cmd/tacet, cmd/tacet-relay,

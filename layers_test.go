@@ -47,6 +47,7 @@ const layers = `
 	client:                  client/internal/... client/transport internal/addr internal/content internal/invite internal/key internal/manifest internal/sealed internal/wire
 
 	relay/internal/gate:
+	relay/internal/proxy:
 	relay/internal/ws:
 	relay/internal/window:    internal/wire
 	relay/internal/bus:       internal/key internal/wire relay/internal/window

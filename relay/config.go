@@ -6,11 +6,9 @@ import (
 	"fmt"
 	"io"
 	"net"
-	"net/netip"
 	"os"
 	"path/filepath"
 	"reflect"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -23,16 +21,34 @@ import (
 // manual: `tacet-relay config` prints them. A number or list that is zero
 // stands for its default.
 type Config struct {
-	// Where the relay listens, as host:port. A loopback address is served as
-	// plain HTTP; every other one with TLS 1.3. ":7117" is every address of
-	// this machine.
+	// Where the relay listens: host:port, or unix:/path for a socket file that
+	// this user and group may use. A loopback address is served as plain HTTP;
+	// every other one with TLS 1.3. ":7117" is every address of this machine.
 	Listen string `toml:"listen"`
 
-	// TLS: "auto" is as above, "on" is TLS on loopback too (behind Tor or a
-	// proxy that forwards TCP), "off" is plain HTTP and for loopback only. The
-	// relay makes its own certificate from the realm key, which clients pin:
-	// no certificate authority is asked.
+	// TLS: "auto" is as above, and TLS wherever proxy_protocol or onion is set.
+	// "on" is TLS on loopback too. "off" is plain HTTP and for loopback only.
+	// The relay makes its own certificate from the realm key, which clients pin:
+	// no certificate authority is asked. "proxy" is plain HTTP behind a program
+	// that ends TLS. That is weaker: the program sees which network address uses
+	// which address of the relay, and could watch in a client's place. The
+	// relay's descriptor says so, and each client must allow it by name.
 	TLS string `toml:"tls"`
+
+	// Every connection begins with a PROXY protocol header, version 1 or 2, from
+	// a program that forwards TCP, such as nginx or HAProxy: limits then see the
+	// client's network. TLS still ends in the relay.
+	ProxyProtocol bool `toml:"proxy_protocol"`
+
+	// With proxy_protocol or tls = "proxy": whose word about its client is taken,
+	// addresses or networks ("192.0.2.0/24"). Nobody else may connect. On a unix
+	// socket the file's mode says who may.
+	ProxyTrust []string `toml:"proxy_trust"`
+
+	// A second place to listen, for Tor: unix:/path or a loopback host:port, set
+	// to "HiddenServiceExportCircuitID haproxy" in torrc. Limits then count each
+	// circuit as a network. TLS as elsewhere. Empty: none.
+	Onion string `toml:"onion"`
 
 	// The data directory: realm key, blobs, status socket. It must be closed to
 	// other users (mode 0700). Empty: nothing is written, and every start is a
@@ -113,7 +129,7 @@ const (
 func Default() Config {
 	return Config{
 		Listen: "127.0.0.1:7117", TLS: "auto", Data: defaultData(), Roles: []string{RoleLive, RoleBlob},
-		Period: 1800, Ping: 60, WindowMiB: 64, BlobMiB: 1024, MaxConnections: 4096,
+		ProxyTrust: []string{"127.0.0.1", "::1"}, Period: 1800, Ping: 60, WindowMiB: 64, BlobMiB: 1024, MaxConnections: 4096,
 		LimitConnections: 6000, LimitWatches: 3000, LimitPuts: 6000, LimitBlobs: 60, LimitReads: 6000,
 	}
 }
@@ -176,17 +192,8 @@ func (c *Config) check() error {
 		}
 		return nil
 	}
-	if _, port, err := net.SplitHostPort(c.Listen); err != nil || port == "" {
-		return bad("listen", `listen is host:port, such as "127.0.0.1:7117" or ":7117"`)
-	}
-	if !slices.Contains([]string{"auto", "on", "off"}, c.TLS) {
-		return bad("tls", `tls is "auto", "on" or "off"`)
-	}
-	if c.TLS == "off" && !c.loopback() {
-		return &Problem{
-			Err:  errors.New("plain HTTP is for loopback addresses only"),
-			Hint: `set tls = "auto", or listen on 127.0.0.1`,
-		}
+	if err := c.checkFront(bad); err != nil {
+		return err
 	}
 	for _, role := range c.Roles {
 		if role != RoleLive && role != RoleBlob {
@@ -217,19 +224,6 @@ func (c *Config) check() error {
 		between("limit_reads", c.LimitReads, 1, gate.MaxLimit),
 	)
 }
-
-// loopback reports whether Listen is an address that only this machine reaches.
-func (c *Config) loopback() bool {
-	host, _, err := net.SplitHostPort(c.Listen)
-	if err != nil {
-		return false
-	}
-	a, err := netip.ParseAddr(host)
-	return host == "localhost" || err == nil && a.Unmap().IsLoopback()
-}
-
-// secure reports whether TLS ends in this relay.
-func (c *Config) secure() bool { return c.TLS == "on" || c.TLS == "auto" && !c.loopback() }
 
 //go:embed config.go
 var source string

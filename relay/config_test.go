@@ -46,31 +46,43 @@ func TestTheExampleExplainsEveryKey(t *testing.T) {
 
 func TestConfigurationsThatAreRefused(t *testing.T) {
 	for text, want := range map[string]string{
-		"lisen = ':7117'":                             "unknown key: lisen",
-		"[limits]\nputs = 3":                          "unknown key: limits",
-		"listen = 3":                                  "reading configuration",
-		"listen = ":                                   "reading configuration",
-		"listen = '127.0.0.1'":                        "listen",
-		"listen = ':'":                                "listen",
-		"tls = 'maybe'":                               "tls",
-		"tls = 'off'\nlisten = ':7117'":               "loopback",
-		"tls = 'off'\nlisten = '192.0.2.1:7117'":      "loopback",
-		"tls = 'off'\nlisten = '[::]:7117'":           "loopback",
-		"tls = 'off'\nlisten = 'example.org:1'":       "loopback",
-		"roles = ['park']":                            "roles",
-		"period = 60":                                 "period",
-		"ping = 4":                                    "ping",
-		"ping = 241":                                  "ping",
-		"window_mib = 5000":                           "window_mib",
-		"blob_mib = -1":                               "blob_mib",
-		"max_connections = -5":                        "max_connections",
-		"limit_puts = 70000":                          "limit_puts",
-		"origins = ['*']":                             "origins",
-		"origins = ['https://*.example']":             "origins",
-		"origins = ['https://a/b']":                   "origins",
-		"policy = \"two\\nlines\"":                    "policy",
-		"policy = '" + strings.Repeat("x", 201) + "'": "policy",
-		strings.Repeat("#", MaxConfig+1):              "over",
+		"lisen = ':7117'":      "unknown key: lisen",
+		"[limits]\nputs = 3":   "unknown key: limits",
+		"listen = 3":           "reading configuration",
+		"listen = ":            "reading configuration",
+		"listen = '127.0.0.1'": "listen",
+		"listen = ':'":         "listen",
+		"tls = 'maybe'":        "tls",
+		"listen = 'unix:'":     "listen",
+		"listen = 'unix:/" + strings.Repeat("x", 103) + "'": "listen",
+		"tls = 'proxy'\nlisten = ':7117'":                   "proxy that is named",
+		"tls = 'proxy'\nproxy_protocol = true":              "proxy_protocol",
+		"tls = 'off'\nproxy_protocol = true":                "proxy_protocol",
+		"tls = 'off'\nonion = '127.0.0.1:1'":                "onion",
+		"tls = 'proxy'\nonion = '127.0.0.1:1'":              "onion",
+		"onion = ':7118'":                                   "onion",
+		"onion = '192.0.2.1:7118'":                          "onion",
+		"proxy_trust = ['localhost']":                       "proxy_trust",
+		"proxy_trust = ['192.0.2.1/24']":                    "proxy_trust",
+		"proxy_trust = ['0.0.0.0/0']":                       "proxy_trust",
+		"tls = 'off'\nlisten = ':7117'":                     "loopback",
+		"tls = 'off'\nlisten = '192.0.2.1:7117'":            "loopback",
+		"tls = 'off'\nlisten = '[::]:7117'":                 "loopback",
+		"tls = 'off'\nlisten = 'example.org:1'":             "loopback",
+		"roles = ['park']":                                  "roles",
+		"period = 60":                                       "period",
+		"ping = 4":                                          "ping",
+		"ping = 241":                                        "ping",
+		"window_mib = 5000":                                 "window_mib",
+		"blob_mib = -1":                                     "blob_mib",
+		"max_connections = -5":                              "max_connections",
+		"limit_puts = 70000":                                "limit_puts",
+		"origins = ['*']":                                   "origins",
+		"origins = ['https://*.example']":                   "origins",
+		"origins = ['https://a/b']":                         "origins",
+		"policy = \"two\\nlines\"":                          "policy",
+		"policy = '" + strings.Repeat("x", 201) + "'":       "policy",
+		strings.Repeat("#", MaxConfig+1):                    "over",
 	} {
 		_, err := ParseConfig([]byte(text))
 		var p *Problem
@@ -96,6 +108,19 @@ func TestTLSIsOffOnLoopbackOnly(t *testing.T) {
 		cfg.TLS = "on"
 		if !cfg.secure() {
 			t.Errorf("%s with tls on: got no TLS", listen)
+		}
+	}
+	for text, want := range map[string]bool{
+		"listen = 'unix:/run/relay.sock'":                                 false,
+		"listen = 'unix:/run/relay.sock'\nproxy_protocol = true":          true,
+		"proxy_protocol = true":                                           true,
+		"onion = 'unix:/run/onion.sock'":                                  true,
+		"tls = 'proxy'":                                                   false,
+		"tls = 'proxy'\nlisten = ':7117'\nproxy_trust = ['192.0.2.0/24']": false,
+	} {
+		cfg, err := ParseConfig([]byte(text))
+		if err != nil || cfg.secure() != want {
+			t.Errorf("%q: got TLS %t, %v, want %t", text, cfg.secure(), err, want)
 		}
 	}
 }
@@ -128,7 +153,7 @@ func FuzzParseConfig(f *testing.F) {
 		if err := cfg.check(); err != nil {
 			t.Errorf("accepted, and then: %v", err)
 		}
-		if !cfg.secure() && !cfg.loopback() {
+		if !cfg.secure() && !cfg.loopback() && cfg.TLS != "proxy" {
 			t.Error("accepted plain HTTP beyond loopback")
 		}
 	})

@@ -17,6 +17,7 @@ import (
 
 	"github.com/tacet-chat/tacet/internal/key"
 	"github.com/tacet-chat/tacet/internal/wire"
+	"github.com/tacet-chat/tacet/relay/internal/proxy"
 	"github.com/tacet-chat/tacet/relay/internal/sqlite"
 )
 
@@ -54,7 +55,7 @@ func Doctor(ctx context.Context, cfg Config) []Check {
 	if running {
 		checks = append(checks, checkAnswer(ctx, status))
 	} else {
-		checks = append(checks, checkListen(ctx, cfg))
+		checks = append(checks, checkListen(cfg))
 	}
 	return append(checks, checkTLS(&cfg), checkClock(time.Now()), checkFiles(cfg.MaxConnections))
 }
@@ -136,43 +137,48 @@ func checkStore(dir string, running bool) Check {
 }
 
 // checkListen looks whether the address is free.
-func checkListen(ctx context.Context, cfg Config) Check {
+func checkListen(cfg Config) Check {
 	const name = "address"
 	if err := cfg.check(); err != nil {
 		return problem(name, err)
 	}
-	ln, err := new(net.ListenConfig).Listen(ctx, "tcp", cfg.Listen)
-	if err != nil {
-		return problem(name, advise(err, cfg.Data))
+	for _, where := range []string{cfg.Listen, cfg.Onion} {
+		if where == "" {
+			continue
+		}
+		ln, err := listenAt(where)
+		if err != nil {
+			return problem(name, advise(err, cfg.Data))
+		}
+		ln.Close()
 	}
-	ln.Close()
 	return Check{name, OK, cfg.Listen + " is free; no relay runs yet", ""}
 }
 
 // checkAnswer asks the running relay over its own port, as a client would.
 func checkAnswer(ctx context.Context, s Status) Check {
 	const name = "address"
-	host, port, err := net.SplitHostPort(s.Listen)
-	if err != nil {
-		return problem(name, err)
-	}
-	if ip := net.ParseIP(host); ip == nil || ip.IsUnspecified() {
-		host = "localhost"
-	}
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+	defer cancel()
 	scheme := "http"
 	if s.TLS {
 		scheme = "https"
 	}
-	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
-	defer cancel()
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, scheme+"://"+net.JoinHostPort(host, port)+"/v1/realm", nil)
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, scheme+"://relay/v1/realm", nil)
 	if err != nil {
 		return problem(name, err)
 	}
+	if s.Front == frontTLS {
+		req.Header.Set("X-Forwarded-For", "127.0.0.1")
+	}
 	// The descriptor is signed by the key we know: that is what is checked.
-	client := http.Client{Transport: &http.Transport{DisableKeepAlives: true, TLSClientConfig: &tls.Config{InsecureSkipVerify: true, MinVersion: tls.VersionTLS13}}}
+	client := http.Client{Transport: &http.Transport{
+		DisableKeepAlives: true, DialContext: s.dial, TLSClientConfig: &tls.Config{InsecureSkipVerify: true, MinVersion: tls.VersionTLS13},
+	}}
 	resp, err := client.Do(req)
-	if err != nil {
+	if err != nil && s.Front != frontNone {
+		return Check{name, Warn, "the relay runs, and only proxies in proxy_trust may ask it", "ask it through the proxy, as a client would"}
+	} else if err != nil {
 		return problem(name, &Problem{fmt.Errorf("the relay runs and does not answer: %w", err), "look at its log, and at a firewall between"})
 	}
 	defer resp.Body.Close()
@@ -190,9 +196,36 @@ func checkAnswer(ctx context.Context, s Status) Check {
 	return Check{name, OK, "this relay answers at " + s.Listen, ""}
 }
 
+// dial connects to the running relay as what stands in front of it would.
+func (s *Status) dial(ctx context.Context, _, _ string) (net.Conn, error) {
+	network, where := "unix", ""
+	if path, ok := socketPath(s.Listen); ok {
+		where = path
+	} else if host, port, err := net.SplitHostPort(s.Listen); err != nil {
+		return nil, err
+	} else {
+		if ip := net.ParseIP(host); ip == nil || ip.IsUnspecified() {
+			host = "localhost"
+		}
+		network, where = "tcp", net.JoinHostPort(host, port)
+	}
+	c, err := new(net.Dialer).DialContext(ctx, network, where)
+	if err != nil || s.Front != frontTCP {
+		return c, err
+	}
+	if _, err := c.Write(proxy.Header{}.AppendV2(nil)); err != nil {
+		return nil, errors.Join(err, c.Close())
+	}
+	return c, nil
+}
+
 func checkTLS(cfg *Config) Check {
 	const name = "encryption"
-	if cfg.secure() {
+	switch {
+	case cfg.TLS == "proxy":
+		return Check{name, Warn, "TLS ends in a proxy, which sees who puts and watches which addresses; proofs are not bound to a connection",
+			`weaker: let the proxy forward TCP (docs/operate.md), and set tls = "auto" and proxy_protocol = true`}
+	case cfg.secure():
 		return Check{name, OK, "TLS 1.3 ends in the relay; proofs are bound to the connection", ""}
 	}
 	return Check{name, OK, "plain HTTP, for this machine only; proofs are not bound to a connection", `behind Tor or a proxy that forwards TCP, set tls = "on"`}

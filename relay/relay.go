@@ -3,7 +3,8 @@
 // to whom. New makes one from a Config, Handler is its API, Run serves it.
 //
 // The parts live below internal/: hub (the live path), blob (blobs and their
-// receipts), gate (limits), memory and sqlite (what keeps blobs). This package
+// receipts), gate (limits), proxy (what a proxy in front says of its client),
+// memory and sqlite (what keeps blobs). This package
 // joins them: configuration, data directory, realm key, TLS, the guard in front
 // of every request, the status socket, doctor. It opens no message, and has no
 // code that could; parking, pool, shelf, log, wake and front are not in it.
@@ -32,6 +33,7 @@ import (
 	"github.com/tacet-chat/tacet/relay/internal/gate"
 	"github.com/tacet-chat/tacet/relay/internal/hub"
 	"github.com/tacet-chat/tacet/relay/internal/memory"
+	"github.com/tacet-chat/tacet/relay/internal/proxy"
 	"github.com/tacet-chat/tacet/relay/internal/sqlite"
 )
 
@@ -63,8 +65,11 @@ type Relay struct {
 	unlock     func() error
 	lying      atomic.Int64 // blobs, as of the last sweep
 
-	mu sync.Mutex   // guards ln
-	ln net.Listener // nil until Listen
+	trust proxy.Trust
+
+	mu    sync.Mutex   // guards ln and onion
+	ln    net.Listener // nil until Listen
+	onion net.Listener // nil until Listen, or if there is none
 }
 
 // New makes a relay: it takes the data directory and reads or makes the realm
@@ -76,6 +81,9 @@ func New(cfg Config) (_ *Relay, err error) {
 		return nil, err
 	}
 	r := &Relay{cfg: cfg, log: newLog(cfg.Log), began: time.Now()}
+	if r.trust, err = proxy.ParseTrust(cfg.ProxyTrust); err != nil {
+		return nil, err // check has looked
+	}
 	defer func() {
 		if err != nil {
 			r.Close()
@@ -86,7 +94,7 @@ func New(cfg Config) (_ *Relay, err error) {
 	}
 	if r.gate, err = gate.New(gate.Limits{
 		Connections: cfg.LimitConnections, Watches: cfg.LimitWatches, Puts: cfg.LimitPuts, Blobs: cfg.LimitBlobs, Reads: cfg.LimitReads,
-		Held: cfg.MaxConnections, Sockets: sockets(), Alone: cfg.loopback(),
+		Held: cfg.MaxConnections, Sockets: sockets(), Alone: cfg.loopback() && cfg.front() == frontNone && cfg.Onion == "",
 	}, rand.Reader); err != nil {
 		return nil, err
 	}
@@ -170,7 +178,7 @@ func (r *Relay) storeFailed(err error) {
 func (r *Relay) describe(second key.SignPublic) {
 	d := wire.Descriptor{
 		Version: 1, Realm: r.public, Time: second, Period: uint64(r.cfg.Period), Ping: uint64(r.cfg.Ping), Binding: r.cfg.secure(),
-		Roles: r.cfg.Roles, Gate: "open", Policy: r.cfg.Policy,
+		Roles: r.cfg.Roles, Gate: "open", Policy: r.cfg.Policy, Proxied: r.cfg.TLS == "proxy",
 	}
 	if r.has(RoleLive) {
 		d.WindowSec, d.WindowMax = uint64(wire.WindowSpan/time.Second), uint64(r.cfg.WindowMiB)<<20
@@ -197,17 +205,20 @@ func (r *Relay) Listen() (net.Addr, error) {
 	if r.ln != nil {
 		return r.ln.Addr(), nil
 	}
-	ln := r.cfg.Listener
+	ln, err := r.cfg.Listener, error(nil)
 	if ln == nil {
-		var err error
-		if ln, err = net.Listen("tcp", r.cfg.Listen); err != nil {
+		if ln, err = listenAt(r.cfg.Listen); err != nil {
 			return nil, advise(err, r.cfg.Data)
 		}
 	}
 	// A name such as localhost is what the system says it is.
-	if a, ok := ln.Addr().(*net.TCPAddr); !r.cfg.secure() && (!ok || !a.IP.IsLoopback()) {
-		err := &Problem{Err: errors.New("plain HTTP is for loopback addresses only"), Hint: `set tls = "auto", or listen on 127.0.0.1`}
-		return nil, errors.Join(err, ln.Close())
+	if a, ok := ln.Addr().(*net.TCPAddr); !r.cfg.secure() && r.cfg.TLS != "proxy" && ok && !a.IP.IsLoopback() {
+		return nil, errors.Join(errPlain(), ln.Close())
+	}
+	if r.cfg.Onion != "" {
+		if r.onion, err = listenAt(r.cfg.Onion); err != nil {
+			return nil, errors.Join(advise(err, r.cfg.Data), ln.Close())
+		}
 	}
 	r.ln = ln
 	return ln.Addr(), nil
@@ -290,11 +301,13 @@ func (r *Relay) Close() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	var errs []error
-	if r.ln != nil {
-		if err := r.ln.Close(); !errors.Is(err, net.ErrClosed) {
-			errs = append(errs, err)
+	for _, ln := range []*net.Listener{&r.ln, &r.onion} {
+		if *ln != nil {
+			if err := (*ln).Close(); !errors.Is(err, net.ErrClosed) {
+				errs = append(errs, err)
+			}
+			*ln = nil
 		}
-		r.ln = nil
 	}
 	if r.disk != nil {
 		errs = append(errs, advise(r.disk.Close(), r.cfg.Data))

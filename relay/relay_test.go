@@ -209,49 +209,59 @@ func TestTheDescriptorSaysWhatIsTrue(t *testing.T) {
 func TestACellIsDeliveredAndCounted(t *testing.T) {
 	for _, mode := range []string{"auto", "on"} {
 		s := start(t, Config{TLS: mode})
-		d := s.realm(t)
-		public, private, err := ed25519.GenerateKey(rand.Reader)
+		s.carries(t, mode == "on")
+		s.stop()
+	}
+}
+
+// carries puts a cell to a watcher and wants it counted. bound says whether the
+// watcher's proof is to be bound to its connection.
+func (s *running) carries(t *testing.T, bound bool) {
+	t.Helper()
+	d := s.realm(t)
+	public, private, err := ed25519.GenerateKey(rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, resp := s.dial(t, "/v1/watch")
+	defer c.CloseNow() // else the relay waits for the other side's goodbye
+	greeting := read(t, c)
+	proof := wire.Proof{Realm: d.Realm, Nonce: [32]byte(greeting[1:]), Address: wire.Address(public), Verb: wire.VerbWatch, Period: uint64(time.Now().Unix()) / d.Period}
+	if d.Binding != bound {
+		t.Fatalf("got a descriptor with binding %t, want %t", d.Binding, bound)
+	}
+	if bound {
+		b, err := resp.TLS.ExportKeyingMaterial(wire.ExporterLabel, nil, wire.BindingSize)
 		if err != nil {
 			t.Fatal(err)
 		}
-		c, resp := s.dial(t, "/v1/watch")
-		greeting := read(t, c)
-		proof := wire.Proof{Realm: d.Realm, Nonce: [32]byte(greeting[1:]), Address: wire.Address(public), Verb: wire.VerbWatch, Period: uint64(time.Now().Unix()) / d.Period}
-		if mode == "on" {
-			b, err := resp.TLS.ExportKeyingMaterial(wire.ExporterLabel, nil, wire.BindingSize)
-			if err != nil {
-				t.Fatal(err)
-			}
-			proof.Binding = [32]byte(b)
-		}
-		frame := append([]byte{byte(wire.FrameWatch), 0}, binary.BigEndian.AppendUint64(nil, proof.Period)...)
-		frame = append(append(frame, public...), ed25519.Sign(private, proof.Append(nil))...)
-		if err := c.Write(t.Context(), websocket.MessageBinary, frame); err != nil {
-			t.Fatal(err)
-		}
-		if got := read(t, c); got[0] != byte(wire.FrameWatched) {
-			t.Fatalf("tls %s: got frame %x, want watched", mode, got)
-		}
+		proof.Binding = [32]byte(b)
+	}
+	frame := append([]byte{byte(wire.FrameWatch), 0}, binary.BigEndian.AppendUint64(nil, proof.Period)...)
+	frame = append(append(frame, public...), ed25519.Sign(private, proof.Append(nil))...)
+	if err := c.Write(t.Context(), websocket.MessageBinary, frame); err != nil {
+		t.Fatal(err)
+	}
+	if got := read(t, c); got[0] != byte(wire.FrameWatched) {
+		t.Fatalf("got frame %x, want watched", got)
+	}
 
-		p, _ := s.dial(t, "/v1/put")
-		put := append([]byte("01234567"), public...)
-		put = append(put, bytes.Repeat([]byte{0xce}, wire.CellSize)...)
-		if err := p.Write(t.Context(), websocket.MessageBinary, put); err != nil {
-			t.Fatal(err)
-		}
-		got := read(t, c)
-		if len(got) != wire.DeliverSize || !bytes.Equal(got[9:], put[8:]) {
-			t.Fatalf("tls %s: got %d bytes, want the cell", mode, len(got))
-		}
-		if err := c.Write(t.Context(), websocket.MessageBinary, append([]byte{byte(wire.FrameEcho)}, got[1:9]...)); err != nil {
-			t.Fatal(err)
-		}
-		if a, err := wire.ParseAnswer(read(t, p)); err != nil || a.Delivered != 1 || !a.Complete || string(a.ID[:]) != "01234567" {
-			t.Errorf("tls %s: got %+v, %v, want one delivery", mode, a, err)
-		}
-		c.CloseNow() // else the relay waits for the other side's goodbye
-		p.CloseNow()
-		s.stop()
+	p, _ := s.dial(t, "/v1/put")
+	defer p.CloseNow()
+	put := append([]byte("01234567"), public...)
+	put = append(put, bytes.Repeat([]byte{0xce}, wire.CellSize)...)
+	if err := p.Write(t.Context(), websocket.MessageBinary, put); err != nil {
+		t.Fatal(err)
+	}
+	got := read(t, c)
+	if len(got) != wire.DeliverSize || !bytes.Equal(got[9:], put[8:]) {
+		t.Fatalf("got %d bytes, want the cell", len(got))
+	}
+	if err := c.Write(t.Context(), websocket.MessageBinary, append([]byte{byte(wire.FrameEcho)}, got[1:9]...)); err != nil {
+		t.Fatal(err)
+	}
+	if a, err := wire.ParseAnswer(read(t, p)); err != nil || a.Delivered != 1 || !a.Complete || string(a.ID[:]) != "01234567" {
+		t.Errorf("got %+v, %v, want one delivery", a, err)
 	}
 }
 

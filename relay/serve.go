@@ -2,7 +2,6 @@ package relay
 
 import (
 	"context"
-	"crypto/tls"
 	"errors"
 	"io"
 	"log"
@@ -10,8 +9,6 @@ import (
 	"net/http"
 	"slices"
 	"time"
-
-	"github.com/tacet-chat/tacet/relay/internal/hub"
 )
 
 // Bounds of requests.
@@ -60,6 +57,9 @@ func (r *Relay) guard(next http.Handler) http.Handler {
 		h["Date"] = nil // the signed second is the only time we give
 		h.Set("Cache-Control", "no-store")
 		defer r.recovered(w)
+		if r.cfg.TLS == "proxy" && !r.forwarded(w, req) {
+			return
+		}
 		if _, page := req.Header["Origin"]; page && !r.welcome(w, req) {
 			return
 		}
@@ -113,11 +113,7 @@ func (r *Relay) recovered(w http.ResponseWriter) {
 
 // serve answers requests until ctx ends.
 func (r *Relay) serve(ctx context.Context) error {
-	var secure *tls.Config
-	if r.certs != nil {
-		secure = r.certs.config()
-	}
-	in := newDoor(hub.Listen(r.ln, secure), r.gate)
+	doors := r.doors()
 	srv := &http.Server{
 		Handler:           r.handler,
 		ReadHeaderTimeout: headerTimeout, ReadTimeout: readTimeout, WriteTimeout: writeTimeout, IdleTimeout: idleTimeout,
@@ -128,14 +124,22 @@ func (r *Relay) serve(ctx context.Context) error {
 		ErrorLog: log.New(io.Discard, "", 0), // it names peers
 		ConnState: func(c net.Conn, s http.ConnState) {
 			if s == http.StateClosed || s == http.StateHijacked {
-				in.left(c)
+				for _, d := range doors {
+					d.left(c)
+				}
 			}
 		},
 	}
-	end := make(chan error, 1)
-	go func() { end <- srv.Serve(in) }()
+	end := make(chan error, len(doors))
+	for _, ln := range doors {
+		go func() { end <- srv.Serve(ln) }()
+	}
 	select {
 	case err := <-end:
+		srv.Close()
+		for range len(doors) - 1 {
+			<-end
+		}
 		return err
 	case <-ctx.Done():
 	}
@@ -145,6 +149,8 @@ func (r *Relay) serve(ctx context.Context) error {
 	if errors.Is(err, context.DeadlineExceeded) {
 		err = srv.Close()
 	}
-	<-end
+	for range doors {
+		<-end
+	}
 	return err
 }

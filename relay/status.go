@@ -27,6 +27,8 @@ type Status struct {
 	Fingerprint string   `json:"fingerprint"` // of the realm key, hex
 	TLS         bool     `json:"tls"`
 	Binding     bool     `json:"binding"` // proofs are bound to the TLS connection
+	Front       string   `json:"front"`   // what stands in front: none, PROXY protocol or TLS
+	Onion       bool     `json:"onion"`   // Tor has a door of its own
 	Roles       []string `json:"roles"`
 	Store       string   `json:"store"` // memory, disk or none
 	Totals      Totals   `json:"totals"`
@@ -110,8 +112,8 @@ func (r *Relay) tell(c net.Conn, t *Totals) {
 	c.SetDeadline(time.Now().Add(statusTimeout))
 	fingerprint := r.Fingerprint()
 	json.NewEncoder(c).Encode(Status{
-		Version: Version(), Uptime: coarse(time.Since(r.began)), Listen: r.ln.Addr().String(), Fingerprint: hex.EncodeToString(fingerprint[:]),
-		TLS: r.certs != nil, Binding: r.cfg.secure(), Roles: r.cfg.Roles, Store: r.storeWord(), Totals: *t,
+		Version: Version(), Uptime: coarse(time.Since(r.began)), Listen: at(r.ln.Addr()), Fingerprint: hex.EncodeToString(fingerprint[:]),
+		TLS: r.certs != nil, Binding: r.cfg.secure(), Front: r.cfg.front(), Onion: r.onion != nil, Roles: r.cfg.Roles, Store: r.storeWord(), Totals: *t,
 	})
 }
 

@@ -142,8 +142,16 @@ Counts are rounded and up to a minute old; nothing is told about one peer.`,
 
 func printStatus(w io.Writer, s *relay.Status) error {
 	mode := "plain HTTP, this machine only"
-	if s.TLS {
+	switch {
+	case s.Front == "TLS":
+		mode = "plain HTTP behind a proxy that ends TLS: weaker"
+	case s.Front == "PROXY protocol":
+		mode = "TLS 1.3 behind a proxy that forwards TCP"
+	case s.TLS:
 		mode = "TLS 1.3"
+	}
+	if s.Onion {
+		mode += ", and for Tor"
 	}
 	_, err := fmt.Fprintf(w, "version   %s, up %s\nlistening %s (%s)\nrealm     %s\nroles     %s; blobs: %s\nnow       %s requests, %s putting, %s watching, %s blobs\n",
 		s.Version, s.Uptime, s.Listen, mode, s.Fingerprint, strings.Join(s.Roles, ", "), s.Store,

@@ -31,6 +31,8 @@ type Descriptor struct {
 	BlobDays  uint64   `cbor:"12,keyasint"` // longest blob lifetime in days
 	Gate      string   `cbor:"13,keyasint"` // "open", "invite" or "closed"
 	Policy    string   `cbor:"14,keyasint"` // one line by the operator, at most 200 bytes
+
+	Proxied bool `cbor:"15,keyasint,omitempty"` // TLS ends in a program in front of the relay; left out if not
 }
 
 var (
@@ -60,8 +62,8 @@ func AppendSigned(b []byte, sig [64]byte, body []byte) []byte {
 }
 
 // ParseDescriptor splits and reads a signed descriptor. It does not check the
-// signature: the caller knows which realm key it expects. Every field must be
-// there; unknown ones are left alone, for newer relays; an unknown version is an
+// signature: the caller knows which realm key it expects. Every field up to 14
+// must be there; unknown ones are left alone, for newer relays; an unknown version is an
 // error.
 func ParseDescriptor(b []byte) (d Descriptor, sig [64]byte, body []byte, err error) {
 	if len(b) < 65 || len(b) > MaxDescriptor {
