@@ -61,10 +61,11 @@ const layers = `
 	ui/text: client
 	ui/rpc:  client
 	lab:     client client/transport client/transport/memory client/transport/relay internal/key internal/wire internal/addr internal/invite relay ui/text
+	lab/load: internal/wire relay
 
 	cmd/tacet:       client client/transport client/transport/relay ui/rpc ui/text
 	cmd/tacet-relay: relay
-	cmd/tacet-lab:   lab
+	cmd/tacet-lab:   lab lab/load
 `
 
 // denied lists what must never be linked in, directly or not, and why.

@@ -15,6 +15,7 @@ import (
 	"golang.org/x/term"
 
 	"github.com/tacet-chat/tacet/lab"
+	"github.com/tacet-chat/tacet/lab/load"
 )
 
 // Statuses of exit.
@@ -25,9 +26,17 @@ const (
 
 func main() {
 	if len(os.Args) == 3 && os.Args[1] == lab.RoleCommand {
-		os.Exit(lab.Role(os.Args[2]))
+		os.Exit(play(os.Args[2]))
 	}
 	os.Exit(run(os.Args[1:]))
+}
+
+// play plays a role as a process of something that is measured or shown.
+func play(role string) int {
+	if load.IsRole(role) {
+		return load.Role(role)
+	}
+	return lab.Role(role)
 }
 
 // run runs one command and returns the status of exit.
@@ -42,6 +51,9 @@ func run(args []string) int {
 		return 0
 	}
 	fmt.Fprintln(os.Stderr, "error:", err)
+	if p := (*load.Problem)(nil); errors.As(err, &p) {
+		fmt.Fprintln(os.Stderr, "hint:", p.Hint)
+	}
 	if !ran {
 		fmt.Fprintln(os.Stderr, "hint: `tacet-lab --help` lists commands, `tacet-lab COMMAND --help` their flags")
 		return exitUsage
@@ -53,14 +65,14 @@ func run(args []string) int {
 func commands(ran *bool) *cobra.Command {
 	root := &cobra.Command{
 		Use:           "tacet-lab",
-		Short:         "Watch a relay and two people, and what the relay can tell of them",
+		Short:         "Watch a relay and two people, what the relay can tell of them, and what it costs",
 		Args:          cobra.NoArgs,
 		SilenceUsage:  true,
 		SilenceErrors: true,
 		RunE:          func(*cobra.Command, []string) error { return errors.New("a command is missing") },
 	}
 	root.CompletionOptions.HiddenDefaultCmd = true
-	root.AddCommand(demoCommand(ran))
+	root.AddCommand(demoCommand(ran), loadCommand(ran))
 	return root
 }
 

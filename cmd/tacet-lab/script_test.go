@@ -11,7 +11,7 @@ import (
 
 func TestMain(m *testing.M) {
 	if len(os.Args) == 3 && os.Args[1] == lab.RoleCommand { // a process of a demo that is tested
-		os.Exit(lab.Role(os.Args[2]))
+		os.Exit(play(os.Args[2]))
 	}
 	testscript.Main(m, map[string]func(){"tacet-lab": main})
 }

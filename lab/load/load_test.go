@@ -1,0 +1,146 @@
+package load
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"regexp"
+	"runtime"
+	"strings"
+	"sync/atomic"
+	"testing"
+)
+
+// roleSlow is our relay beside a goroutine that does nothing but use a core.
+const roleSlow = rolePrefix + "slow"
+
+func TestMain(m *testing.M) {
+	if len(os.Args) == 3 && os.Args[1] == roleCommand { // a process of a test
+		role := os.Args[2]
+		if role == roleSlow {
+			go func() {
+				for turns := new(atomic.Int64); ; turns.Add(1) {
+				}
+			}()
+			role = roleRelay
+		}
+		os.Exit(Role(role))
+	}
+	os.Exit(m.Run())
+}
+
+func needsProc(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("SKIPPED 1 test: no /proc here")
+	}
+}
+
+// TestLive gives the smallest work to our relay, and to NATS where its program
+// is there already, and looks at what is reported: nothing lost, no figure zero.
+func TestLive(t *testing.T) {
+	needsProc(t)
+	t.Parallel() // it waits for answers most of the time
+	o := Options{Short: true, Only: []string{vTacet, vTacetTLS, vNats}, Progress: t.Output()}
+	if err := Ready(vNats); err == nil {
+		o.Vs = []string{vNats}
+	} else {
+		t.Logf("without NATS: %v", err)
+	}
+	r, err := Live(t.Context(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := r.Wrong(); err != nil {
+		t.Error(err)
+	}
+	for _, sc := range r.Scenarios {
+		for _, res := range sc.Results {
+			for _, run := range res.Runs {
+				if run.Sent == 0 || run.Delivered != run.Sent*int64(sc.Shape.Fan) || run.PerSecond == 0 || run.PerCPU == 0 || run.P50 == 0 || run.P999 < run.P50 {
+					t.Errorf("%s, %s: got %+v", sc.Name, res.Name, run)
+				}
+				if ours := strings.HasPrefix(res.Name, vTacet); ours && (run.Answers != run.Sent || run.Told > run.Delivered || run.Told == 0) {
+					t.Errorf("%s, %s: %d answers to %d puts tell of %d deliveries, %d were seen", sc.Name, res.Name, run.Answers, run.Sent, run.Told, run.Delivered)
+				}
+			}
+		}
+	}
+	var table, doc bytes.Buffer
+	if err := r.Table(&table); err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("\n%s", &table)
+	line := last(table.String())
+	number := `(\d+\.\d\d|-)`
+	if len(o.Vs) > 0 {
+		number = `\d*[1-9]\d*\.\d\d|\d+\.(0[1-9]|[1-9]\d)`
+	}
+	want := regexp.MustCompile(`^load: p50/nats (` + number + `), percpu/nats (` + number + `), fanout/nats (` + number + `), idle KiB plain \d+\.\d tls \d+\.\d$`)
+	if !want.MatchString(line) || strings.Contains(line, " 0.0,") {
+		t.Errorf("last line: got %q, want %s", line, want)
+	}
+	if err := r.JSON(&doc); err != nil {
+		t.Fatal(err)
+	}
+	var back Report
+	d := json.NewDecoder(&doc)
+	d.DisallowUnknownFields()
+	if err := d.Decode(&back); err != nil {
+		t.Fatal(err)
+	}
+	if got := back.Summary.Line(); got != line {
+		t.Errorf("summary in JSON: got %q, want %q", got, line)
+	}
+	if d.More() {
+		t.Error("there is more than one JSON document")
+	}
+}
+
+// TestSlowRelayShows plants a relay that wastes a core, and looks for it in the
+// ratio to one that does not. CPU time is compared, not time: a busy machine
+// gives both less of it.
+func TestSlowRelayShows(t *testing.T) {
+	needsProc(t)
+	t.Parallel()
+	o := Options{Short: true, Only: []string{vTacet}, Scenarios: []string{sPaced}, Progress: t.Output()}
+	good, err := Live(t.Context(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	o.role = roleSlow
+	bad, err := Live(t.Context(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := ratio(bad.Scenarios[0].Results[0].Runs, good.Scenarios[0].Results[0].Runs, perCPU)
+	if got.Median == 0 || got.Median > .8 {
+		t.Errorf("deliveries per CPU second of a slow relay, by those of a good one: got %v, want well below 1", got)
+	}
+}
+
+func TestRefusedOptions(t *testing.T) {
+	for name, o := range map[string]Options{
+		"peer":     {Vs: []string{"kafka"}},
+		"variant":  {Only: []string{"tacit"}},
+		"nothing":  {Only: []string{vNats}},
+		"scenario": {Scenarios: []string{"storm"}},
+		"rounds":   {Rounds: -1},
+		"rate":     {Rates: []int{0}},
+		"length":   {Length: 1},
+	} {
+		if _, err := Live(t.Context(), o); err == nil {
+			t.Errorf("%s: got no error", name)
+		} else if p, ok := err.(*Problem); !ok || p.Hint == "" {
+			t.Errorf("%s: got %v without a hint", name, err)
+		}
+	}
+}
+
+// TestLossShows plants a loss in a report.
+func TestLossShows(t *testing.T) {
+	r := Report{Scenarios: []*Scenario{{Name: sSaturated, Results: []*Result{{Name: vTacetTLS, Runs: []run{{}, {Lost: 1}}}}}}}
+	r.sum()
+	if err := r.Wrong(); err == nil {
+		t.Error("got no error")
+	}
+}

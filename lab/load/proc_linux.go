@@ -1,0 +1,53 @@
+package load
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// cpuTime is the user and system time that a process has used, in steps of 10 ms.
+func cpuTime(pid int) (time.Duration, error) {
+	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		return 0, fmt.Errorf("reading the CPU time of a process: %w", err)
+	}
+	return parseStat(b)
+}
+
+// resident is the memory of a process that is in RAM, in bytes.
+func resident(pid int) (int64, error) {
+	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+	if err != nil {
+		return 0, fmt.Errorf("reading the memory of a process: %w", err)
+	}
+	kb, err := parseStatus(b, "VmRSS")
+	return kb << 10, err
+}
+
+// apart keeps a process out of the way of ctrl-C at the terminal, which is for
+// us, and has the system end it should we die without a word.
+func apart(cmd *exec.Cmd) {
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
+}
+
+// exactly makes sleeps of the calling thread end within microseconds of their
+// time, where the system's habit is 50 µs.
+func exactly() { unix.Prctl(unix.PR_SET_TIMERSLACK, 1, 0, 0, 0) }
+
+// sleep sleeps in the system: a timer of the Go runtime comes up to 1 ms late.
+func sleep(d time.Duration) {
+	ts := unix.NsecToTimespec(int64(d))
+	unix.Nanosleep(&ts, nil)
+}
+
+// fileLimit is how many files this process may have open.
+func fileLimit() (uint64, bool) {
+	var l unix.Rlimit
+	err := unix.Getrlimit(unix.RLIMIT_NOFILE, &l)
+	return l.Cur, err == nil
+}

@@ -1,0 +1,215 @@
+package load
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"text/tabwriter"
+)
+
+// Report is what a run gave. It marshals to the document of --json.
+type Report struct {
+	CPUs      int         `json:"cpus"`
+	System    string      `json:"system"`
+	Go        string      `json:"go"`
+	Rounds    int         `json:"rounds"`
+	Seconds   float64     `json:"seconds"` // measured in each run
+	Scenarios []*Scenario `json:"scenarios"`
+	Idle      []*Idle     `json:"idle,omitempty"`
+	Summary   Summary     `json:"summary"`
+}
+
+// Scenario is one sort of work.
+type Scenario struct {
+	Name    string    `json:"name"`
+	Shape   *shape    `json:"shape"`
+	Results []*Result `json:"results"`
+}
+
+// Result is what one variant did in all rounds.
+type Result struct {
+	Name    string            `json:"name"`
+	Carries string            `json:"carries"`
+	TLS     bool              `json:"tls,omitempty"`
+	Runs    []run             `json:"runs"`
+	Ratios  map[string]ratios `json:"ratios,omitempty"` // by the name of the variant that it is divided by
+}
+
+type ratios struct {
+	P50    spread `json:"p50"`
+	P99    spread `json:"p99"`
+	PerCPU spread `json:"per_cpu"`
+}
+
+// Idle is what idle connections cost one variant.
+type Idle struct {
+	Name string `json:"name"`
+	rest
+}
+
+// Summary is the last line. A figure that was not measured is 0.
+type Summary struct {
+	P50       float64 `json:"p50_nats"`    // the worst of all rates
+	PerCPU    float64 `json:"percpu_nats"` // one to one, saturated
+	Fanout    float64 `json:"fanout_nats"`
+	IdlePlain float64 `json:"idle_kib_plain"`
+	IdleTLS   float64 `json:"idle_kib_tls"`
+	Lost      int64   `json:"lost"`    // by our relay, in all
+	Doubled   int64   `json:"doubled"` // likewise
+}
+
+// sum takes the ratios.
+func (r *Report) sum() {
+	for _, sc := range r.Scenarios {
+		for _, of := range sc.Results {
+			for _, by := range sc.Results {
+				// Plain is compared with plain, and TLS with TLS.
+				if strings.HasPrefix(by.Name, "nats") && of != by && (of.TLS == by.TLS) {
+					if of.Ratios == nil {
+						of.Ratios = map[string]ratios{}
+					}
+					of.Ratios[by.Name] = ratios{ratio(of.Runs, by.Runs, p50), ratio(of.Runs, by.Runs, p99), ratio(of.Runs, by.Runs, perCPU)}
+				}
+			}
+			if of.Name != vTacet && of.Name != vTacetTLS {
+				continue
+			}
+			for i := range of.Runs {
+				r.Summary.Lost += of.Runs[i].Lost
+				r.Summary.Doubled += of.Runs[i].Doubled
+			}
+			if of.Name != vTacet {
+				continue
+			}
+			by := of.Ratios[vNats]
+			switch kind, _, _ := strings.Cut(sc.Name, " "); kind {
+			case sPaced:
+				r.Summary.P50 = max(r.Summary.P50, by.P50.Median)
+			case sSaturated:
+				r.Summary.PerCPU = by.PerCPU.Median
+			case sFanout:
+				r.Summary.Fanout = by.PerCPU.Median
+			}
+		}
+	}
+	for _, i := range r.Idle {
+		switch i.Name {
+		case vTacet:
+			r.Summary.IdlePlain = i.KiB
+		case vTacetTLS:
+			r.Summary.IdleTLS = i.KiB
+		}
+	}
+}
+
+// Line is the last line of the table. What was not measured is a dash.
+func (s *Summary) Line() string {
+	show := func(v float64, digits int) string {
+		if v == 0 {
+			return "-"
+		}
+		return fmt.Sprintf("%.*f", digits, v)
+	}
+	return fmt.Sprintf("load: p50/nats %s, percpu/nats %s, fanout/nats %s, idle KiB plain %s tls %s",
+		show(s.P50, 2), show(s.PerCPU, 2), show(s.Fanout, 2), show(s.IdlePlain, 1), show(s.IdleTLS, 1))
+}
+
+// Wrong says what our relay must never do and did.
+func (r *Report) Wrong() error {
+	if s := r.Summary; s.Lost != 0 || s.Doubled != 0 {
+		return &Problem{fmt.Errorf("the relay lost %d cells and delivered %d twice or out of order", s.Lost, s.Doubled), "the lines of progress say in which turn"}
+	}
+	return nil
+}
+
+// JSON writes the report as one document.
+func (r *Report) JSON(w io.Writer) error {
+	e := json.NewEncoder(w)
+	e.SetIndent("", "  ")
+	return e.Encode(r)
+}
+
+// Table writes the report for people: medians over rounds, and ratios with the
+// lowest and highest of them.
+func (r *Report) Table(w io.Writer) error {
+	fmt.Fprintf(w, "%d cores, %s, %s; %d rounds of %g s; ratios are medians over rounds (lowest–highest)\n", r.CPUs, r.System, r.Go, r.Rounds, r.Seconds)
+	for _, sc := range r.Scenarios {
+		fmt.Fprintf(w, "\n%s: %s\n", sc.Name, sc.Shape)
+		t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+		bases := []string{}
+		for _, res := range sc.Results {
+			if strings.HasPrefix(res.Name, "nats") && res.Name != vNatsWS {
+				bases = append(bases, res.Name)
+			}
+		}
+		fmt.Fprint(t, "\tper s\tper CPU-s\tcores\tp50 ms\tp99\tp99.9\tlost")
+		for _, base := range bases {
+			fmt.Fprintf(t, "\tper CPU ÷ %s\tp50 ÷ %s", base, base)
+		}
+		fmt.Fprintln(t)
+		for _, res := range sc.Results {
+			med := func(f func(*run) float64) float64 { return over(figures(res.Runs, f)).Median }
+			lost := int64(0)
+			for i := range res.Runs {
+				lost += res.Runs[i].Lost
+			}
+			fmt.Fprintf(t, "%s\t%.0f\t%.0f\t%.2f\t%.3f\t%.2f\t%.2f\t%d", res.Name, med(perSecond), med(perCPU), med(cores), med(p50), med(p99), med(p999), lost)
+			for _, base := range bases {
+				by, ok := res.Ratios[base]
+				if !ok {
+					fmt.Fprint(t, "\t\t")
+					continue
+				}
+				fmt.Fprintf(t, "\t%s\t%s", by.PerCPU, by.P50)
+			}
+			fmt.Fprintln(t)
+		}
+		if err := t.Flush(); err != nil {
+			return err
+		}
+	}
+	if len(r.Idle) > 0 {
+		fmt.Fprintf(w, "\nidle: %d connections, %d addresses each; resident memory, after a forced collection where there can be one\n", r.Idle[0].Connections, r.Idle[0].Addresses)
+		t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+		fmt.Fprintln(t, "\tKiB each\tbefore\tlater\tforced\tbase MiB\tconnect CPU ms\tcores\tended")
+		for _, i := range r.Idle {
+			fmt.Fprintf(t, "%s\t%.1f\t%.1f\t%.1f\t%v\t%.1f\t%.2f\t%.3f\t%d\n", i.Name, i.KiB, i.Before, i.Later, i.Forced, i.Base, i.ConnectMS, i.Cores, i.Ended)
+		}
+		if err := t.Flush(); err != nil {
+			return err
+		}
+	}
+	carried := map[string]string{}
+	var names []string
+	for _, sc := range r.Scenarios {
+		for _, res := range sc.Results {
+			if !slices.Contains(names, res.Name) {
+				names, carried[res.Name] = append(names, res.Name), res.Carries
+			}
+		}
+	}
+	if len(names) > 0 {
+		fmt.Fprintln(w, "\nWhat a put carries:")
+	}
+	for _, name := range names {
+		fmt.Fprintf(w, "  %s: %s\n", name, carried[name])
+	}
+	_, err := fmt.Fprintln(w, r.Summary.Line())
+	return err
+}
+
+func (s spread) String() string {
+	if s == (spread{}) {
+		return "-"
+	}
+	return fmt.Sprintf("%.2f (%.2f–%.2f)", s.Median, s.Low, s.High)
+}
+
+func (s *shape) String() string {
+	if s.Rate > 0 {
+		return fmt.Sprintf("%d senders with %d receivers each, %d cells a second in all", s.Pairs, s.Fan, s.Rate)
+	}
+	return fmt.Sprintf("%d senders with %d receivers each, %d cells in flight of each, up to %d in one write", s.Pairs, s.Fan, s.InFlight, s.Burst)
+}
