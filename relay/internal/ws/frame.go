@@ -91,12 +91,12 @@ func checkStart(first, second byte, op Op) Code {
 		return Protocol
 	case control && (first&final == 0 || second&0x7f > MaxControl):
 		return Protocol
-	case op == Continuation && first&final != 0: // of nothing
+	case op == Continuation: // of nothing: a first fragment ends the connection
+		return Protocol
+	case second&0x80 == 0: // RFC 6455, Section 5.1
 		return Protocol
 	case first&final == 0, op == Text: // fine with RFC 6455, not with us
 		return Unsupported
-	case second&0x80 == 0: // RFC 6455, Section 5.1
-		return Protocol
 	}
 	return 0
 }
