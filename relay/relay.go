@@ -224,6 +224,14 @@ func (r *Relay) Listen() (net.Addr, error) {
 	return ln.Addr(), nil
 }
 
+// Use has the relay serve on a listener of somebody else's, as a lab's network in
+// memory has one. It is called before Run, in place of Listen.
+func (r *Relay) Use(ln net.Listener) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.ln = ln
+}
+
 // Run serves until ctx ends or a part of the relay fails, then stops all of it
 // and closes the relay. It is called once.
 func (r *Relay) Run(ctx context.Context) error {

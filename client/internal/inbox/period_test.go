@@ -79,14 +79,14 @@ func TestFiftyPeriods(t *testing.T) {
 				}
 				c := on[0]
 				if p > first {
-					if d := begin.Sub(c.opened); d < 30*time.Second || d > 300*time.Second {
-						t.Errorf("period %d opened %v before it began, want 30 s to 300 s", p, d)
+					if d := begin.Sub(c.opened); d < 30*time.Second || d > 90*time.Second {
+						t.Errorf("period %d opened %v before it began, want 30 s to 90 s", p, d)
 					}
 					opened[begin.Sub(c.opened)] = true
 				}
 				if p < last {
-					if d := c.ended.Sub(end); d < 30*time.Second || d > 300*time.Second {
-						t.Errorf("period %d closed %v after its end, want 30 s to 300 s", p, d)
+					if d := c.ended.Sub(end); d < 30*time.Second || d > 90*time.Second {
+						t.Errorf("period %d closed %v after its end, want 30 s to 90 s", p, d)
 					}
 				} else if !c.ended.IsZero() {
 					t.Errorf("the present period is closed")
@@ -107,12 +107,12 @@ func TestMomentsAreUniform(t *testing.T) {
 		w := newWorld(t, 1)
 		w.start()
 		pass(200 * live)
-		var early, late [3]int // thirds of the 270 seconds
+		var early, late [3]int // thirds of the 60 seconds
 		for _, c := range w.all()[1:] {
 			begin := time.Unix(int64(c.watch.Period)*600, 0)
-			early[min(int((begin.Sub(c.opened)-30*time.Second)/(90*time.Second)), 2)]++
+			early[min(int((begin.Sub(c.opened)-30*time.Second)/(20*time.Second)), 2)]++
 			if !c.ended.IsZero() {
-				late[min(int((c.ended.Sub(begin.Add(live))-30*time.Second)/(90*time.Second)), 2)]++
+				late[min(int((c.ended.Sub(begin.Add(live))-30*time.Second)/(20*time.Second)), 2)]++
 			}
 		}
 		for i := range 3 {
@@ -243,8 +243,8 @@ func TestSignedTimeMovesBoundaries(t *testing.T) {
 			checkSets(t, w, w.routes, conns)
 			for _, c := range conns[3:] {
 				begin := time.Unix(int64(c.watch.Period)*600, 0).Add(-skew)
-				if d := begin.Sub(c.opened); d < 29*time.Second || d > 301*time.Second {
-					t.Errorf("skew of %v: period opened %v before it began, want 30 s to 300 s", skew, d)
+				if d := begin.Sub(c.opened); d < 29*time.Second || d > 91*time.Second {
+					t.Errorf("skew of %v: period opened %v before it began, want 30 s to 90 s", skew, d)
 				}
 			}
 			right := uint64(time.Now().Add(skew).Unix()) / 600

@@ -13,7 +13,7 @@ import (
 //
 // spec: delivery.md#watching
 const (
-	farthest = 300 * time.Second
+	farthest = 90 * time.Second
 	nearest  = 30 * time.Second
 )
 

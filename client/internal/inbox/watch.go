@@ -104,13 +104,48 @@ func (w *watch) run(ctx context.Context) {
 		if !begin.IsZero() && time.Since(begin) >= lasting {
 			tries = 0
 		}
+		kicked, ok := w.rest(ctx, kick, w.n.pause(tries, err))
+		if !ok {
+			return
+		}
+		if kicked {
+			tries = -1
+		}
+	}
+}
+
+// rest waits until the connection may be opened again: after a pause or a kick in
+// the watch's own period, and else by itself. When a network goes, the connections
+// of two periods may break together; if they came back together as well, a relay
+// could tell, and tell again, that they are one device's. So what is over does not
+// come back, and what is to come does at a random moment before its boundary.
+// It reports whether it was kicked, and not ok when ctx ended.
+//
+// spec: delivery.md#watching
+func (w *watch) rest(ctx context.Context, kick <-chan struct{}, pause time.Duration) (kicked, ok bool) {
+	now, begin, end := w.n.clock.now(), w.n.boundary(w.key.period), w.n.boundary(w.key.period+1)
+	if now.Before(begin) {
+		at, err := w.n.rand.between(now, begin)
+		if err != nil {
+			at = begin
+		}
+		kick, pause = nil, max(pause, at.Sub(now))
+	}
+	for !now.Before(end) { // unless the clock is put back
 		select {
 		case <-ctx.Done():
-			return
-		case <-kick:
-			tries = -1
-		case <-time.After(w.n.pause(tries, err)):
+			return false, false
+		case <-time.After(lookMax):
 		}
+		now = w.n.clock.now()
+	}
+	select {
+	case <-ctx.Done():
+		return false, false
+	case <-kick:
+		return true, true
+	case <-time.After(pause):
+		return false, true
 	}
 }
 
