@@ -71,6 +71,10 @@ type Config struct {
 	// that comes back catches up. 64 hold a minute of 850 cells a second.
 	WindowMiB int `toml:"window_mib"`
 
+	// Memory for what waits for slow readers in MiB, 1 to 4096, all together. At
+	// the bound whoever makes most wait is cut off, and comes back.
+	QueueMiB int `toml:"queue_mib"`
+
 	// Room for blobs on disk in MiB, 1 to 1048576. Without a data directory it is
 	// memory, and never more than 64.
 	BlobMiB int `toml:"blob_mib"`
@@ -129,7 +133,7 @@ const (
 func Default() Config {
 	return Config{
 		Listen: "127.0.0.1:7117", TLS: "auto", Data: defaultData(), Roles: []string{RoleLive, RoleBlob},
-		ProxyTrust: []string{"127.0.0.1", "::1"}, Period: 1800, Ping: 60, WindowMiB: 64, BlobMiB: 1024, MaxConnections: 4096,
+		ProxyTrust: []string{"127.0.0.1", "::1"}, Period: 1800, Ping: 60, WindowMiB: 64, QueueMiB: 64, BlobMiB: 1024, MaxConnections: 4096,
 		LimitConnections: 6000, LimitWatches: 3000, LimitPuts: 6000, LimitBlobs: 60, LimitReads: 6000,
 	}
 }
@@ -215,6 +219,7 @@ func (c *Config) check() error {
 	return errors.Join(
 		between("ping", c.Ping, 5, 240),
 		between("window_mib", c.WindowMiB, 1, 4096),
+		between("queue_mib", c.QueueMiB, 1, 4096),
 		between("blob_mib", c.BlobMiB, 1, 1<<20),
 		between("max_connections", c.MaxConnections, 1, 1_000_000),
 		between("limit_connections", c.LimitConnections, 1, gate.MaxLimit),

@@ -106,7 +106,7 @@ func New(cfg Config) (_ *Relay, err error) {
 	second := key.Derive[key.SignRole](r.realm.Bytes(), labelTime)
 	r.hub = hub.New(hub.Config{
 		Realm: r.public, Time: second, Live: time.Duration(cfg.Period) * time.Second, Ping: time.Duration(cfg.Ping) * time.Second,
-		WindowBytes: cfg.WindowMiB << 20, Binding: cfg.secure(), Origins: cfg.Origins, Limit: r.gate,
+		WindowBytes: cfg.WindowMiB << 20, QueueBytes: cfg.QueueMiB << 20, Binding: cfg.secure(), Origins: cfg.Origins, Limit: r.gate,
 	})
 	if cfg.secure() {
 		if r.certs, err = newCertificates(r.realm, time.Now); err != nil {

@@ -14,6 +14,8 @@ import (
 
 const (
 	queueLimit   = 512 << 10 // bytes that may wait for a slow reader before it is dropped
+	queuesLimit  = 64 << 20  // bytes that may wait for all slow readers
+	maxParts     = 32 << 20  // bytes of large frames that have not come whole
 	writeWithin  = 5 * time.Second
 	firstWithin  = 5 * time.Second  // what a connection is for must begin by then
 	frameWithin  = 30 * time.Second // a frame that has begun must be whole by then
@@ -59,6 +61,7 @@ type conn struct {
 	born    int64
 
 	nc     net.Conn        // the socket; under TLS what TLS runs over
+	turn   turn            // the reader's
 	stream net.Conn        // what frames go through: nc, or TLS over it
 	raw    syscall.RawConn // nil: nc can only be waited for
 	tls    *tls.Conn       // with raw: TLS over inner
@@ -144,6 +147,10 @@ func (c *conn) space(n int) []byte {
 	}
 	k := len(c.queue)
 	if k == 0 || len(c.queue[k-1].b)+n > putBuffer {
+		if !c.hub.backlog.take() {
+			c.shut(true)
+			return nil
+		}
 		c.queue = append(c.queue, c.hub.puts.get())
 		k++
 	}
@@ -217,6 +224,7 @@ func (c *conn) shut(reset bool) {
 	for _, x := range c.queue {
 		c.hub.puts.put(x)
 	}
+	c.hub.backlog.give(len(c.queue))
 	c.queue = nil
 	if c.room != nil {
 		c.room.Broadcast()

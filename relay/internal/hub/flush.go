@@ -40,6 +40,7 @@ func (c *conn) next(written int) (*buffer, todo) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.queued -= written
+	c.hub.backlog.wrote(written)
 	if c.room != nil {
 		c.room.Broadcast()
 	}
@@ -92,19 +93,26 @@ func (c *conn) pump(written int, patient bool) {
 		rest, err := c.push(x)
 		switch {
 		case err != nil:
+			c.hub.backlog.wrote(written)
 			c.abort(true)
 			return
 		case len(rest) == 0:
 		case !patient:
 			if !c.hub.spawn(func() {
+				c.hub.backlog.behind(c)
+				defer c.hub.backlog.caughtUp(c)
 				if c.wait(rest) {
 					c.pump(written, true)
+				} else {
+					c.hub.backlog.wrote(written)
 				}
 			}) {
+				c.hub.backlog.wrote(written)
 				c.abort(true)
 			}
 			return
 		case !c.wait(rest):
+			c.hub.backlog.wrote(written)
 			return
 		}
 	}

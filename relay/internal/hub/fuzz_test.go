@@ -17,6 +17,7 @@ type sink struct{ net.Conn }
 func (sink) Write(b []byte) (int, error)      { return len(b), nil }
 func (sink) SetWriteDeadline(time.Time) error { return nil }
 func (sink) Close() error                     { return nil }
+func (sink) RemoteAddr() net.Addr             { return &net.TCPAddr{} }
 
 // noting is a role that notes what it is told.
 type noting struct {
@@ -40,6 +41,7 @@ func hear(h *Hub, b, pieces []byte) []string {
 	n := new(noting)
 	n.init(h, sink{}, putRole, n)
 	r := &reader{c: &n.conn, pool: &h.words}
+	defer r.part(0)
 	for i := 0; len(b) > 0; i++ {
 		room := r.target()
 		k := min(len(b), len(room))

@@ -46,6 +46,7 @@ type Config struct {
 	Live        time.Duration // live period, whole seconds; 0 is 1,800 s
 	Ping        time.Duration // silence before a ping, at least 5 s; 0 is 60 s
 	WindowBytes int           // bound of the window in bytes; 0 keeps nothing
+	QueueBytes  int           // bound of all that waits for slow readers, in bytes; 0 is 64 MiB
 	Binding     bool          // proofs are bound to the TLS connection, so a watch needs one of Listen's
 	Origins     []string      // origins of pages that may connect; programs send none
 	Limit       Limiter       // nil allows everything
@@ -61,10 +62,15 @@ type Hub struct {
 	table    *table
 	contexts contexts
 	second   atomic.Pointer[[wire.SecondSize]byte]
-	proofs   chan *batch
-	puts     pool // buffers for reading puts, and for queues
-	words    pool // buffers for reading what watchers say
-	ciphers  pool // buffers for what TLS has encrypted
+	proofs   chan *batch // the first of a connection
+	large    chan *batch // the rest of large sets: after the others
+	puts     pool        // buffers for reading puts, and for queues
+	words    pool        // buffers for reading what watchers say
+	ciphers  pool        // buffers for what TLS has encrypted
+	backlog  backlog
+	parts    *gate.Room   // for large frames that have not come whole
+	records  atomic.Int64 // puts that wait for their answer, in blocks
+	turns    turns
 	wheels   []*wheel
 	turn     atomic.Uint32 // of the wheels
 
@@ -91,10 +97,15 @@ func New(cfg Config) *Hub {
 	cores := runtime.GOMAXPROCS(0)
 	h := &Hub{
 		cfg: cfg, base: time.Now().Add(-time.Second), table: newTable(),
-		proofs: make(chan *batch), wheels: make([]*wheel, min(cores, 8)),
+		proofs: make(chan *batch), large: make(chan *batch), parts: gate.NewRoom(maxParts), wheels: make([]*wheel, min(cores, 8)),
 		stopping: make(chan struct{}), empty: make(chan struct{}), conns: map[*conn]struct{}{},
 	}
 	h.window = window.New(cfg.WindowBytes, h.now())
+	if cfg.QueueBytes == 0 {
+		cfg.QueueBytes = queuesLimit
+	}
+	h.backlog.init(cfg.QueueBytes)
+	h.turns = make(turns, cores)
 	h.puts.size, h.words.size, h.ciphers.size = putBuffer, wordBuffer, cipherBuffer
 	for i := range h.wheels {
 		h.wheels[i] = newWheel()
@@ -127,6 +138,7 @@ func (h *Hub) Run(ctx context.Context) error {
 		own.Go(func() { h.verify(quit) })
 	}
 	own.Go(func() { h.seconds(quit) })
+	own.Go(func() { h.backlog.cutter(quit) })
 
 	<-ctx.Done()
 	h.stop()

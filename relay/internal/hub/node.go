@@ -85,13 +85,14 @@ func (w *watcher) join(proofs []byte, replay bool) (reach time.Duration, ok bool
 	for b := proofs; len(b) > 0; b = b[wire.ProofSize:] {
 		added = append(added, wire.Address(b))
 	}
-	if !replay {
+	if !replay || w.spent() {
 		w.hub.cfg.Bus.Watch(added, nil)
 		return 0, true
 	}
 	there := true
 	far := w.hub.cfg.Bus.Watch(added, func(e *window.Entry) bool {
 		w.deliver(nil, e, w.hub.now())
+		w.replayed += window.EntrySize
 		there = w.drained()
 		return there
 	})

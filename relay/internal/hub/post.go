@@ -2,6 +2,7 @@ package hub
 
 import (
 	"crypto/rand"
+	"encoding/binary"
 	"io"
 	"net/http"
 	"sync"
@@ -14,8 +15,9 @@ import (
 )
 
 const (
-	maxPerContext = 128     // cells of one context by POST in a live period
-	maxContexts   = 1 << 18 // contexts in a live period, about 10 MiB
+	maxPerContext = 128 // cells of one context by POST in a live period
+	contextRows   = 4
+	contextWidth  = 1 << 18 // one byte each: 1 MiB in all
 	bodyWithin    = 5 * time.Second
 
 	labelContext = "tacet/v1/relay/context" // parts: key of the period 32, context 16
@@ -93,12 +95,14 @@ func sized(w http.ResponseWriter, r *http.Request) bool {
 }
 
 // contexts counts the cells of contexts in the running live period, under a
-// keyed hash whose key goes with the period. The zero value is ready.
+// keyed hash whose key goes with the period. It is a sketch of a fixed size,
+// which no flood of contexts fills or makes forget, and counts too high at
+// worst: with a million cells in a period by four or so. The zero value is ready.
 type contexts struct {
 	mu     sync.Mutex
 	period uint64
 	key    [32]byte
-	counts map[[16]byte]uint8
+	counts *[contextRows][contextWidth]uint8
 }
 
 // count counts one more cell of a context. It reports whether that is allowed.
@@ -106,15 +110,21 @@ func (c *contexts) count(id [wire.ContextSize]byte, period uint64) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.counts == nil || period != c.period {
-		c.period, c.counts = period, map[[16]byte]uint8{}
+		c.period, c.counts = period, new([contextRows][contextWidth]uint8)
 		rand.Read(c.key[:])
 	}
 	sum := key.Hash(labelContext, c.key[:], id[:])
-	k := [16]byte(sum[:])
-	n := c.counts[k]
-	if n == maxPerContext || n == 0 && len(c.counts) == maxContexts {
+	var cell [contextRows]*uint8
+	least := uint8(maxPerContext)
+	for i := range cell {
+		cell[i] = &c.counts[i][binary.BigEndian.Uint32(sum[4*i:])%contextWidth]
+		least = min(least, *cell[i])
+	}
+	if least == maxPerContext {
 		return false
 	}
-	c.counts[k] = n + 1
+	for _, n := range cell {
+		*n = max(*n, least+1)
+	}
 	return true
 }

@@ -117,33 +117,45 @@ func TestContextsAreCapped(t *testing.T) {
 		if ok, _ := all(5, one); ok != 5 {
 			t.Errorf("in the next period: got %d answered, want 5", ok)
 		}
-		if w.hub.contexts.key == key || len(w.hub.contexts.counts) != 1 {
-			t.Error("got the key or the counts of another period")
-		}
-		for k := range w.hub.contexts.counts {
-			if k == [16]byte(one) {
-				t.Error("got a context's id in memory")
+		sum := 0
+		for _, row := range w.hub.contexts.counts {
+			for _, n := range row {
+				sum += int(n)
 			}
+		}
+		if w.hub.contexts.key == key || sum != 5*contextRows {
+			t.Errorf("got the key or the counts of another period: they add up to %d, want %d", sum, 5*contextRows)
 		}
 	})
 }
 
-func TestContextsAreBounded(t *testing.T) {
+// A flood of contexts takes no memory, shuts no other context out and makes the
+// relay forget none that is at its limit.
+func TestAFloodOfContextsChangesNothing(t *testing.T) {
 	var c contexts
-	var id [16]byte
-	for n := range maxContexts {
-		binary.BigEndian.PutUint64(id[:], uint64(n))
-		if !c.count(id, 1) {
-			t.Fatalf("got context %d refused, want %d", n, maxContexts)
+	spent := [16]byte{15: 1}
+	for range maxPerContext {
+		if !c.count(spent, 1) {
+			t.Fatal("got a context refused before its limit")
 		}
 	}
-	if !c.count(id, 1) {
-		t.Error("got a known context refused")
+	var id [16]byte
+	for n := range uint64(1 << 19) {
+		binary.BigEndian.PutUint64(id[:], n+1)
+		if !c.count(id, 1) {
+			t.Fatalf("got context %d refused", n)
+		}
 	}
-	if binary.BigEndian.PutUint64(id[:], maxContexts); c.count(id, 1) {
-		t.Error("got one context too many")
+	if c.count(spent, 1) {
+		t.Error("got a context that had reached its limit allowed after the flood")
 	}
-	if !c.count(id, 2) {
+	fresh := [16]byte{14: 1}
+	for n := range maxPerContext - 8 {
+		if !c.count(fresh, 1) {
+			t.Fatalf("got another context refused after %d cells", n)
+		}
+	}
+	if !c.count(spent, 2) {
 		t.Error("got a context refused in the next period")
 	}
 }

@@ -10,6 +10,10 @@ import (
 // about a millisecond's worth.
 const perBatch = 16
 
+// firstProofs is how many proofs of a connection go before those of large sets:
+// what nearly every device has.
+const firstProofs = 64
+
 // batch is a few proofs of one connection on their way to a verifier.
 type batch struct {
 	proof wire.Proof // all but the address
@@ -21,14 +25,28 @@ type batch struct {
 // readers because it bounds what a flood of proofs can take of the machine, and
 // because it needs a deep stack, which a reader would keep while it idles.
 func (h *Hub) verify(quit <-chan struct{}) {
-	for {
-		select {
-		case <-quit:
-			return
-		case b := <-h.proofs:
-			b.good <- b.check()
-		}
+	for h.verifyOne(quit) {
 	}
+}
+
+// verifyOne checks the next batch, and reports whether there was one before
+// quit was closed.
+func (h *Hub) verifyOne(quit <-chan struct{}) bool {
+	select {
+	case b := <-h.proofs:
+		b.good <- b.check()
+		return true
+	default:
+	}
+	select {
+	case <-quit:
+		return false
+	case b := <-h.proofs:
+		b.good <- b.check()
+	case b := <-h.large:
+		b.good <- b.check()
+	}
+	return true
 }
 
 func (b *batch) check() bool {
@@ -44,7 +62,8 @@ func (b *batch) check() bool {
 
 // proven has proofs checked, batch after batch. Verifiers take batches in the
 // order in which they were offered, and a connection offers one at a time: so a
-// big set waits for the small ones, not they for it.
+// big set waits for the small ones, not they for it. What a connection wants
+// beyond its first few goes after the first few of all others.
 func (w *watcher) proven(period uint64, proofs []byte) bool {
 	b := &batch{
 		proof: wire.Proof{Realm: w.hub.cfg.Realm, Binding: w.binding, Nonce: w.server, Verb: wire.VerbWatch, Period: period},
@@ -53,8 +72,13 @@ func (w *watcher) proven(period uint64, proofs []byte) bool {
 	for len(proofs) > 0 {
 		n := min(len(proofs), perBatch*wire.ProofSize)
 		b.sets, proofs = proofs[:n], proofs[n:]
+		lane := w.hub.proofs
+		if w.proved >= firstProofs {
+			lane = w.hub.large
+		}
+		w.proved += n / wire.ProofSize
 		select {
-		case w.hub.proofs <- b:
+		case lane <- b:
 		case <-w.hub.stopping:
 			return false
 		}

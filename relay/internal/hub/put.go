@@ -18,6 +18,7 @@ const (
 	maxOpen = 1 << 18
 
 	perRecords = 32
+	maxRecords = 1 << 16 // of all connections: 2,097,152 puts, 57 MiB
 )
 
 // record is what an answer is made from. The answer knows nothing but this: it
@@ -80,7 +81,9 @@ func (q *putter) message(p []byte, now int64) ws.Code {
 		}
 		e := (*window.Entry)(p[wire.PutIDSize:])
 		q.hub.cfg.Bus.Publish(e, rec)
-		q.touched, _ = q.hub.put(rec, e, now, q.touched)
+		var copies int
+		q.touched, copies = q.hub.put(rec, e, now, q.touched)
+		q.turn.charge(copies*perCopy, now)
 	}
 	return 0
 }
@@ -105,6 +108,10 @@ func (q *putter) record(frame []byte, now int64) (_ *record, ok bool) {
 		return nil, q.leaving
 	}
 	if q.tail == nil || q.tail.n == perRecords {
+		if q.hub.records.Add(1) > maxRecords {
+			q.hub.records.Add(-1)
+			return nil, false
+		}
 		b := new(records)
 		if q.tail == nil {
 			q.head = b
@@ -134,6 +141,7 @@ func (q *putter) answer(now int64) {
 			b = q.head.r[q.head.done].answer().Append(b)
 			q.open--
 			if q.head.done++; q.head.done == q.head.n && (q.open == 0 || q.head.n == perRecords) {
+				q.hub.records.Add(-1)
 				if q.head = q.head.next; q.head == nil {
 					q.tail = nil
 				}
@@ -163,6 +171,9 @@ func (q *putter) answer(now int64) {
 
 func (q *putter) gone() {
 	q.rmu.Lock()
+	for b := q.head; b != nil; b = b.next {
+		q.hub.records.Add(-1)
+	}
 	q.left, q.head, q.tail, q.open = true, nil, nil, 0
 	q.rmu.Unlock()
 	q.wheel.disarm(&q.answers)

@@ -8,6 +8,10 @@ import (
 // Parts of larger ones stay in a slice of their own that the socket is read into.
 const smallFrame = 4 << 10
 
+// muteLimit is how many bytes a peer may send in TLS, whose records are up to
+// 16 KiB, without anything in them that is for us: TLS would keep them.
+const muteLimit = 32 << 10
+
 // reader is what the goroutine that reads a connection keeps. Between two reads
 // it holds no buffer, only the part of a frame that has come.
 type reader struct {
@@ -18,6 +22,9 @@ type reader struct {
 
 	fed    *buffer // under TLS, while reading: what came from the socket
 	opened bool    // what came with the handshake was read
+	give   func()  // gives back the room of a large carry
+	mute   int     // bytes that TLS took since it last had something for us
+	queue  bool    // the last try found no turn free
 	n      int     // outcome of the last try
 	err    error
 	try    func(fd uintptr) bool // bound once
@@ -33,8 +40,11 @@ func (c *conn) read() {
 	for r.next() {
 		c.flush() // what was queued in answer, also by TLS
 		c.role.settle()
+		c.yield()
 	}
+	c.yield()
 	clear(r.carry)
+	r.part(0)
 }
 
 // next waits until something has come and handles it: under TLS all records of
@@ -49,7 +59,15 @@ func (r *reader) next() bool {
 		return r.err == nil
 	}
 	if c.tls == nil || r.opened {
-		if c.raw.Read(r.try) != nil || r.err != nil || r.n == 0 {
+		for r.queue = true; r.queue; {
+			if c.raw.Read(r.try) != nil {
+				return false
+			}
+			if r.queue {
+				c.await()
+			}
+		}
+		if r.err != nil || r.n == 0 {
 			return false
 		}
 		if c.tls == nil {
@@ -60,11 +78,14 @@ func (r *reader) next() bool {
 		c.inner.in = r.fed.b
 	}
 	r.opened = true
+	r.mute += len(c.inner.in)
 	for {
 		n, err := c.tls.Read(r.target())
-		r.took(n)
+		if r.took(n); n > 0 {
+			r.mute = 0
+		}
 		if _, dry := err.(dry); dry {
-			return true
+			return r.mute <= muteLimit
 		}
 		if err != nil {
 			return false
@@ -75,6 +96,9 @@ func (r *reader) next() bool {
 // attempt is called by the runtime's poller with the socket, until it is true.
 func (r *reader) attempt(fd uintptr) bool {
 	var again bool
+	if r.queue = !r.c.try(); r.queue {
+		return true
+	}
 	if r.c.tls == nil {
 		r.n, again, r.err = readFD(fd, r.target())
 	} else {
@@ -83,6 +107,7 @@ func (r *reader) attempt(fd uintptr) bool {
 	}
 	if again {
 		r.release()
+		r.c.yield()
 	}
 	return !again
 }
@@ -122,6 +147,7 @@ func (r *reader) took(n int) {
 	c := r.c
 	now := c.hub.now()
 	c.seen.Store(now)
+	c.turn.charge(n, now)
 	var b []byte
 	if r.direct() {
 		r.carry = r.carry[:len(r.carry)+n]
@@ -146,15 +172,37 @@ func (r *reader) keep(rest []byte, total int) {
 	switch {
 	case len(rest) == 0:
 		r.carry = nil
+		r.part(0)
 	case r.direct() && len(old) < cap(old):
 		return // it grew where it is
 	case total > smallFrame: // no more room than twice what has come: a header alone is cheap to send
 		room = min(total, max(2*len(rest), 2*smallFrame))
+		if !r.part(room) {
+			r.carry = nil
+			r.c.end(ws.TryLater)
+			break
+		}
 		fallthrough
 	default:
+		if total <= smallFrame {
+			r.part(0)
+		}
 		r.carry = append(make([]byte, 0, room), rest...)
 	}
 	clear(old)
+}
+
+// part takes room for n bytes of a large frame, in place of what it has. It
+// reports whether there was any.
+func (r *reader) part(n int) (ok bool) {
+	if r.give != nil {
+		r.give()
+		r.give = nil
+	}
+	if n > 0 {
+		r.give, ok = r.c.hub.parts.Take(r.c.nc.RemoteAddr().String(), int64(n))
+	}
+	return ok
 }
 
 // frames handles the whole frames in b and returns what comes after, and how
@@ -173,6 +221,7 @@ func (r *reader) frames(b []byte, now int64) (rest []byte, total int) {
 			return b, h.Size + h.Length
 		}
 		p := b[h.Size : h.Size+h.Length]
+		c.turn.charge(perFrame, now)
 		b = b[h.Size+h.Length:]
 		ws.Mask(p, h.Key)
 		if code := c.one(h.Op, p, now); code != 0 {

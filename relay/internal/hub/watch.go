@@ -28,6 +28,8 @@ type watcher struct {
 	period  atomic.Uint64 // of all its addresses; 0: none yet. Set by the reader
 
 	addresses []wire.Address // the reader's: each is in the table
+	proved    int            // the reader's: proofs that were given to be checked
+	replayed  int            // the reader's: bytes
 
 	copies ring   // guarded by conn.mu
 	nonce  uint64 // guarded by conn.mu: of the last copy
@@ -62,6 +64,7 @@ func (w *watcher) message(p []byte, now int64) ws.Code {
 		return w.echo(p[1:], now)
 	case wire.FrameWatch:
 		// Proofs and replay can take a while in which nothing is heard.
+		w.yield()
 		w.busy.Store(true)
 		defer func() {
 			w.seen.Store(w.hub.now())

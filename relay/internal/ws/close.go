@@ -17,6 +17,7 @@ const (
 	Inconsistent Code = 1007 // text that is not UTF-8
 	Policy       Code = 1008 // a frame that means nothing here
 	TooBig       Code = 1009
+	TryLater     Code = 1013 // over a bound (IANA's registry of close codes)
 )
 
 // AppendClose appends a whole close frame without a reason in words.

@@ -1,0 +1,275 @@
+package hub
+
+import (
+	"bytes"
+	"crypto/tls"
+	"net"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/tacet-chat/tacet/internal/wire"
+	"github.com/tacet-chat/tacet/relay/internal/ws"
+)
+
+// deaf opens a watch connection that has its set and reads nothing more.
+func (w *world) deaf(k []byte) *watching {
+	w.t.Helper()
+	d := &watching{peer: w.openDeaf("/v1/watch")}
+	g, err := readFrame(d.nc)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	d.server = [32]byte(g.p[1:])
+	d.send(d.frame(0, w.period(), k))
+	if g, err = readFrame(d.nc); err != nil || g.p[0] != byte(wire.FrameWatched) {
+		w.t.Fatal(g, err)
+	}
+	return d
+}
+
+// TestTheSlowestIsCutOffFirst: at the bound of all that waits, those who make
+// most wait go, and the rest stay.
+func TestTheSlowestIsCutOffFirst(t *testing.T) {
+	virtual(t, Config{QueueBytes: 16 * putBuffer}, func(t *testing.T, w *world) {
+		worst, small := owner(t), owner(t)
+		w.deaf(worst)
+		for range 11 { // each makes a piece wait
+			w.deaf(small)
+		}
+		p := w.open("/v1/put")
+		p.pong.Store(true)
+		p.send(putFrame(small, 1))
+		for n := range uint64(4 * 48) { // four more pieces
+			p.send(putFrame(worst, n))
+		}
+		synctest.Wait()
+		if w.watched(worst) {
+			t.Error("got the slowest still there, want it cut off")
+		}
+		a := address(small)
+		if _, many := w.hub.table.find(&a); len(many) != 11 {
+			t.Errorf("got %d of the others left, want 11", len(many))
+		}
+		time.Sleep(writeWithin + time.Second) // nobody has read anything by then
+		synctest.Wait()
+		if got := w.hub.backlog.pieces.Load(); got != 0 {
+			t.Errorf("got %d pieces when all had gone, want 0", got)
+		}
+	})
+}
+
+// TestAllThatWaitsIsBounded: however many do not read, and however fast it comes.
+func TestAllThatWaitsIsBounded(t *testing.T) {
+	for _, way := range ways {
+		t.Run(way, func(t *testing.T) {
+			w := real(t, way, Config{QueueBytes: 16 * putBuffer})
+			k := owner(t)
+			for range 40 {
+				w.deaf(k)
+			}
+			p := w.open("/v1/put")
+			p.pong.Store(true)
+			batch := bytes.Repeat(putFrame(k, 1), wire.MaxPuts)
+			a := address(k)
+			if !w.hub.Watches(&a) {
+				t.Fatal("got nobody watching")
+			}
+			for w.hub.Watches(&a) { // until all are cut off, by this bound or their own
+				p.send(batch)
+				if got := w.hub.backlog.pieces.Load(); got > 17 { // one is being refused
+					t.Fatalf("got %d pieces waiting, want at most 16", got)
+				}
+			}
+			w.stop()
+			<-w.ended
+			if got := w.hub.backlog.pieces.Load(); got != 0 {
+				t.Errorf("got %d pieces at the end, want 0", got)
+			}
+		})
+	}
+}
+
+// TestHeavyConnectionsTakeTurns: while others have all turns, who brings much is
+// not read, and who brings little is.
+func TestHeavyConnectionsTakeTurns(t *testing.T) {
+	for _, way := range []string{"tcp", "tls"} {
+		t.Run(way, func(t *testing.T) {
+			w := real(t, way, Config{})
+			quiet, loud, heavy := owner(t), owner(t), owner(t)
+			a, b := w.watch(quiet), w.watch(heavy)
+			p := w.open("/v1/put")
+			for _, x := range []*peer{a.peer, b.peer, p} {
+				x.pong.Store(true)
+			}
+			for range cap(w.hub.turns) {
+				w.hub.turns <- struct{}{}
+			}
+			// Nobody watches loud: what makes it heavy is what it brings.
+			go func() {
+				for range 2 * lightBurst / (wire.MaxPuts * wire.PutSize) {
+					p.write(ws.Binary, bytes.Repeat(putFrame(loud, 1), wire.MaxPuts))
+				}
+				p.write(ws.Binary, putFrame(heavy, 7))
+			}()
+			for range 14 { // long enough for all of it to be read if that went on
+				q := w.open("/v1/put")
+				q.pong.Store(true)
+				for n := range uint64(140) {
+					q.send(putFrame(quiet, n))
+					a.cell(quiet, n)
+				}
+			}
+			b.silent()
+			for range cap(w.hub.turns) {
+				<-w.hub.turns
+			}
+			b.cell(heavy, 7)
+		})
+	}
+}
+
+func TestWorkIsForgivenWithTime(t *testing.T) {
+	var x turn
+	now := int64(time.Hour)
+	for range 1000 { // a cell and its copy, fifty times a second
+		now += int64(20 * time.Millisecond)
+		if x.charge(wire.PutSize+perFrame+perCopy, now); x.heavy() {
+			t.Fatal("got heavy for a busy person, want light")
+		}
+	}
+	for range 1000 {
+		x.charge(wire.PutSize, now)
+	}
+	if !x.heavy() {
+		t.Fatal("got light after a megabyte at once, want heavy")
+	}
+	if x.charge(1, now+int64(4*time.Second)); x.heavy() {
+		t.Error("got heavy after four quiet seconds, want light")
+	}
+}
+
+// TestPartsOfLargeFramesAreBounded: a large frame that has not come whole takes
+// room, and where there is none its connection ends.
+func TestPartsOfLargeFramesAreBounded(t *testing.T) {
+	virtual(t, Config{}, func(t *testing.T, w *world) {
+		k := owner(t)
+		var frames []byte
+		for n := range uint64(wire.MaxPuts) {
+			frames = append(frames, putFrame(k, n)...)
+		}
+		half := mask(ws.Binary, frames)
+		var gives []func() // loopback may have all that is free, half by half
+		for n := int64(maxParts / 2); n > 0; {
+			if give, ok := w.hub.parts.Take("", n); ok {
+				gives = append(gives, give)
+			} else {
+				n /= 2
+			}
+		}
+		p := w.open("/v1/put")
+		p.nc.Write(half[:20<<10])
+		if code, _ := p.end(); code != ws.TryLater {
+			t.Errorf("got code %d, want %d", code, ws.TryLater)
+		}
+		for _, give := range gives {
+			give()
+		}
+		p = w.open("/v1/put")
+		p.nc.Write(half[:20<<10])
+		synctest.Wait()
+		if _, ok := w.hub.parts.Take("", maxParts); ok {
+			t.Error("got all the room beside a large part, want less")
+		}
+		p.nc.Write(half[20<<10:])
+		p.answers(wire.MaxPuts)
+		if _, ok := w.hub.parts.Take("", maxParts); !ok {
+			t.Error("got less than all the room after the part had become whole")
+		}
+	})
+}
+
+// TestTLSKeepsNoHalfMessages: TLS itself would wait for 256 KiB of a handshake
+// message in which nothing is for us, on every connection.
+func TestTLSKeepsNoHalfMessages(t *testing.T) {
+	w := real(t, "tls", Config{})
+	var log bytes.Buffer
+	var c *tls.Conn
+	dial := w.dial
+	w.dial = func() net.Conn {
+		plain := dial().(*tls.Conn).NetConn()
+		c = tls.Client(plain, &tls.Config{InsecureSkipVerify: true, KeyLogWriter: &log})
+		return c
+	}
+	p := w.openDeaf("/v1/put")
+	s := clientSealer(t, c, log.String())
+	s.sequence = 1                                                          // the request was a record
+	c.NetConn().Write(s.record(23, mask(ws.Binary, putFrame(owner(t), 1)))) // it has begun
+	var once sync.Once
+	done := make(chan struct{})
+	go func() {
+		for {
+			if _, err := readFrame(p.nc); err != nil {
+				once.Do(func() { close(done) })
+				return
+			}
+		}
+	}()
+	message := append([]byte{11, 0x03, 0, 0}, make([]byte, 16_000)...) // a certificate of 192 KiB
+	sent := 0
+	for range 12 {
+		b := s.record(22, message)
+		n, err := c.NetConn().Write(b)
+		if sent += n; err != nil {
+			break
+		}
+		message = make([]byte, 16_000)
+	}
+	select {
+	case <-done:
+	case <-time.After(time.Minute):
+		t.Errorf("got the connection kept after %d bytes of half a message, want it ended", sent)
+	}
+}
+
+// TestFirstProofsGoBeforeLargeSets: whatever waits of large sets, a device's
+// first proofs are checked before it.
+func TestFirstProofsGoBeforeLargeSets(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := New(Config{Time: seed(t)})
+		quit := make(chan struct{})
+		defer close(quit)
+		w := func(proved int) *watcher { return &watcher{conn: conn{hub: h}, proved: proved} }
+		var mu sync.Mutex
+		var order []string
+		check := func(name string, proved int) {
+			w(proved).proven(1, make([]byte, wire.ProofSize))
+			mu.Lock()
+			defer mu.Unlock()
+			order = append(order, name)
+		}
+		for range 20 {
+			go check("large", firstProofs)
+			synctest.Wait()
+		}
+		go check("first", 0)
+		synctest.Wait()
+		stop := make(chan struct{})
+		go func() { // a verifier that stops after one
+			h.verifyOne(quit)
+			close(stop)
+		}()
+		<-stop
+		synctest.Wait()
+		mu.Lock()
+		if len(order) != 1 || order[0] != "first" {
+			t.Errorf("got %v checked first, want the first proofs of a device", order)
+		}
+		mu.Unlock()
+		for range 20 {
+			h.verifyOne(quit)
+		}
+		synctest.Wait()
+	})
+}
