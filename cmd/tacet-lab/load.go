@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"os"
 	"strings"
 
@@ -15,7 +16,7 @@ func loadCommand(ran *bool) *cobra.Command {
 		Short: "Measure a relay, and other brokers beside it",
 		Args:  cobra.NoArgs,
 	}
-	cmd.AddCommand(liveCommand(ran))
+	cmd.AddCommand(liveCommand(ran), soakCommand(ran))
 	return cmd
 }
 
@@ -40,7 +41,8 @@ The last line is
 p50 is from when a cell was due to when it was read, at the worst of the rates;
 percpu is deliveries by second of the server's CPU time, one to one and
 saturated; fanout is the same from one to many. A dash stands for what was not
-measured. The exit status is 1 if our relay lost a cell or delivered one twice.`,
+measured. The exit status is 1 if our relay lost a cell, delivered one twice, told of one
+as delivered to a frozen receiver, or ended a connection.`,
 		Example: `  tacet-lab load live --vs nats
   tacet-lab load live --vs nats,natsws,mosquitto,centrifugo --rounds 5 --json
   tacet-lab load live --scenario saturated --vs nats --only tacet+tls,nats+tls --cpuprofile /tmp/profiles`,
@@ -75,8 +77,50 @@ measured. The exit status is 1 if our relay lost a cell or delivered one twice.`
 	f.IntVar(&o.Burst, "burst", 0, "most cells in one write of a client when saturated (1)")
 	f.IntVar(&o.Fan, "fan", 0, "receivers of the fan-out (50)")
 	f.IntVar(&o.Idle, "idle", 0, "connections held idle (5000)")
+	f.IntVar(&o.Churn, "churn", 0, "devices that come and go, each once in 10 s (2000)")
 	f.StringVar(&o.Profiles, "cpuprofile", "", "directory for CPU profiles of the relay, one for each turn")
 	f.BoolVar(&o.Short, "short", false, "everything as small as it can be, to see that it works")
 	f.BoolVar(&asJSON, "json", false, "print one JSON document instead of tables")
+	return cmd
+}
+
+func soakCommand(ran *bool) *cobra.Command {
+	var o load.SoakOptions
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:   "soak",
+		Short: "Put everything on a relay at once for minutes, and see whether it stays what it was",
+		Long: `Put everything on a relay at once for minutes, and see whether it stays what it was.
+
+Pairs and a fan-out at an even pace, devices that come and go with new addresses,
+receivers that freeze and come back, and idle connections, all with TLS. Every
+10 s a line says how the relay is. The exit status is 1 if a cell was lost or
+seen twice, a put was not answered or a frozen receiver told of, memory grew (by
+more than 5 % of its mean over the last two thirds, once the relay's window is
+full), or goroutines were left after everybody had gone.`,
+		Example: `  tacet-lab load soak --for 10m`,
+		Args:    cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			*ran = true
+			o.Progress = os.Stderr
+			r, err := load.Soak(cmd.Context(), o)
+			if err != nil {
+				return err
+			}
+			if asJSON {
+				if err := r.JSON(os.Stdout); err != nil {
+					return err
+				}
+			} else {
+				fmt.Println(r.Line())
+			}
+			return r.Wrong()
+		},
+	}
+	f := cmd.Flags()
+	f.DurationVar(&o.For, "for", 0, "how long (10m)")
+	f.BoolVar(&o.Plain, "plain", false, "without TLS")
+	f.BoolVar(&o.Short, "short", false, "with few of everything")
+	f.BoolVar(&asJSON, "json", false, "print one JSON document instead of a line")
 	return cmd
 }

@@ -84,6 +84,13 @@ func (c *crowd) answers() (n int64) {
 	return n
 }
 
+// take adds what receivers heard since it was taken before.
+func (c *crowd) take(h *histogram) {
+	for _, e := range c.ears {
+		e.take(h)
+	}
+}
+
 func (c *crowd) end() {
 	for _, m := range c.mouths {
 		m.end()
@@ -93,8 +100,9 @@ func (c *crowd) end() {
 	}
 }
 
-// gather connects everybody.
-func gather(s *server, v *variant, sh shape) (_ *crowd, err error) {
+// gather connects everybody. books are of the senders, none if nobody is to know
+// what became of single cells.
+func gather(s *server, v *variant, sh shape, books []*ledger) (_ *crowd, err error) {
 	c := &crowd{}
 	defer func() {
 		if err != nil {
@@ -105,6 +113,9 @@ func gather(s *server, v *variant, sh shape) (_ *crowd, err error) {
 		box := newMailbox()
 		m := &mouth{to: box, id: uint32(i), in: &c.in, cell: make([]byte, wire.CellSize), wake: make(chan struct{}, 1)}
 		rand.Read(m.cell)
+		if books != nil {
+			m.heard = books[i].heard
+		}
 		sum := new(atomic.Int64)
 		c.got = append(c.got, sum)
 		for range sh.Fan {
@@ -194,7 +205,7 @@ func (b *bench) drive(ctx context.Context, v *variant, name string, sh shape) (r
 		return r, err
 	}
 	defer s.kill()
-	c, err := gather(s, v, sh)
+	c, err := gather(s, v, sh, nil)
 	if err != nil {
 		return r, fmt.Errorf("%s: %w", v.name, err)
 	}
@@ -267,8 +278,8 @@ func (c *crowd) count(r *run, sh shape) {
 		r.Unsure += m.unsure.Load()
 		late.merge(&m.late)
 	}
+	c.take(&h)
 	for _, e := range c.ears {
-		h.merge(&e.h)
 		r.Doubled += e.doubled
 	}
 	r.Delivered = c.total() - r.Doubled

@@ -1,6 +1,7 @@
 package load
 
 import (
+	"sync"
 	"sync/atomic"
 	"time"
 )
@@ -13,12 +14,22 @@ type ear struct {
 	line *line
 	sum  *atomic.Int64 // deliveries so far, shared by those who listen to one sender
 
+	mu sync.Mutex // guards h
+	h  histogram  // from when a cell was due to when it was read
+
 	// Of the goroutine that listens, until it has ended.
-	h       histogram // from when a cell was due to when it was read
 	last    uint64
 	doubled int64 // seen again, or out of order
 	err     error
 	over    chan struct{} // closed when it has ended
+}
+
+// take adds what was heard since it was taken before.
+func (e *ear) take(h *histogram) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	h.merge(&e.h)
+	e.h = histogram{}
 }
 
 // hear begins to listen. wake is called after each read that brought something.
@@ -33,7 +44,9 @@ func (e *ear) hear(in *span, size int, wake func()) {
 			}
 			due, _, number := stamped(cell)
 			if due >= in.from.Load() && due < in.to.Load() {
+				e.mu.Lock()
 				e.h.add(time.Duration(at - due))
+				e.mu.Unlock()
 			}
 			if number <= e.last {
 				e.doubled++
@@ -73,6 +86,8 @@ type mouth struct {
 	unsure  atomic.Int64 // answers that were not complete
 	late    histogram    // how long after its time a cell was written; of the goroutine that sends
 	over    chan struct{}
+
+	heard func(id uint64, delivered uint16) // an answer; nil if nobody wants to know. Of the goroutine that hears.
 }
 
 // hear begins to count answers.
@@ -80,7 +95,10 @@ func (m *mouth) hear() {
 	m.over = make(chan struct{})
 	on := events{
 		cell: func([]byte) {},
-		answer: func(_ uint64, delivered uint16, complete bool) {
+		answer: func(id uint64, delivered uint16, complete bool) {
+			if m.heard != nil {
+				m.heard(id, delivered)
+			}
 			m.answers.Add(1)
 			m.told.Add(int64(delivered))
 			if !complete {
@@ -114,6 +132,8 @@ func (m *mouth) put(n int, due int64) error {
 	_, err := m.line.Write(m.out)
 	return err
 }
+
+func (m *mouth) answered() int64 { return m.answers.Load() }
 
 func (m *mouth) end() {
 	m.line.Close()

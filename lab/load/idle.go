@@ -36,6 +36,7 @@ type quiet struct {
 	mu    sync.Mutex // guards lines while they are made
 	lines []*line
 	ended atomic.Int64
+	early int64 // how many had ended when we ended all
 	all   sync.WaitGroup
 }
 
@@ -75,9 +76,13 @@ func (q *quiet) hold(ctx context.Context, s *server, n int, echo bool) error {
 }
 
 func (q *quiet) end() {
+	if q.lines != nil {
+		q.early = q.ended.Load()
+	}
 	for _, l := range q.lines {
 		l.Close()
 	}
+	q.lines = nil
 	q.all.Wait()
 }
 

@@ -18,11 +18,13 @@ const (
 	sPaced     = "paced"
 	sSaturated = "saturated"
 	sFanout    = "fanout"
+	sChurn     = "churn"
+	sFrozen    = "frozen"
 	sIdle      = "idle"
 )
 
 // Scenarios are the names of what can be measured, in order.
-func Scenarios() []string { return []string{sPaced, sSaturated, sFanout, sIdle} }
+func Scenarios() []string { return []string{sPaced, sSaturated, sFanout, sFrozen, sChurn, sIdle} }
 
 // Options are what a run is.
 type Options struct {
@@ -37,6 +39,7 @@ type Options struct {
 	Burst     int           // most cells in one client write when saturated; 0: 1
 	Length    time.Duration // measured time of one run; 0: 3 s
 	Idle      int           // connections that are held idle; 0: 5,000
+	Churn     int           // devices that come and go; 0: 2,000
 	Profiles  string        // directory for CPU profiles of our relay; empty: none
 	Short     bool          // everything as small as it can be: does it work?
 
@@ -58,6 +61,7 @@ func (o *Options) fill() {
 	number(&o.InFlight, 64, 16)
 	number(&o.Burst, 1, 1)
 	number(&o.Idle, 5000, 50)
+	number(&o.Churn, 2000, 20)
 	if len(o.Rates) == 0 && o.Short {
 		o.Rates = []int{200}
 	} else if len(o.Rates) == 0 {
@@ -85,9 +89,9 @@ func (o *Options) check() error {
 			return &Problem{fmt.Errorf("there is no scenario %q", s), "there are: " + strings.Join(Scenarios(), ", ")}
 		}
 	}
-	for _, n := range append([]int{o.Rounds, o.Pairs, o.Fan, o.InFlight, o.Burst, o.Idle}, o.Rates...) {
+	for _, n := range append([]int{o.Rounds, o.Pairs, o.Fan, o.InFlight, o.Burst, o.Idle, o.Churn}, o.Rates...) {
 		if n < 1 {
-			return &Problem{errors.New("a number is below 1"), "rounds, rates, pairs, fan, in-flight, burst and idle start at 1"}
+			return &Problem{errors.New("a number is below 1"), "rounds, rates, pairs, fan, in-flight, burst, idle and churn start at 1"}
 		}
 	}
 	if o.Length < 100*time.Millisecond {
@@ -103,6 +107,7 @@ type bench struct {
 	binaries map[string]string // found so far
 	warm     time.Duration     // before the measured time
 	still    time.Duration     // how long idle connections are left alone
+	cycle    time.Duration     // how long a device stays
 }
 
 func (b *bench) progress(format string, a ...any) { fmt.Fprintf(b.Progress, format+"\n", a...) }
@@ -120,9 +125,9 @@ func Live(ctx context.Context, o Options) (*Report, error) {
 	if _, err := cpuTime(os.Getpid()); err != nil {
 		return nil, &Problem{err, "run it on Linux"}
 	}
-	b := &bench{Options: o, binaries: map[string]string{}, warm: warm, still: still}
+	b := &bench{Options: o, binaries: map[string]string{}, warm: warm, still: still, cycle: cycle}
 	if o.Short {
-		b.warm, b.still = 200*time.Millisecond, 500*time.Millisecond
+		b.warm, b.still, b.cycle = 200*time.Millisecond, 500*time.Millisecond, 500*time.Millisecond
 	}
 	if b.dir, err = os.MkdirTemp("", "tacet-load"); err != nil {
 		return nil, err
@@ -168,6 +173,10 @@ func (b *bench) scenario(ctx context.Context, rep *Report, name string, vs []*va
 		return b.rounds(ctx, rep, name+" 1→"+strconv.Itoa(b.Fan), vs, shape{Pairs: 1, Fan: b.Fan, InFlight: min(b.InFlight, 32), Burst: b.Burst})
 	case sIdle:
 		return b.rest(ctx, rep, vs)
+	case sChurn:
+		return b.come(ctx, rep, vs)
+	case sFrozen:
+		return b.freeze(ctx, rep, vs)
 	default:
 		return b.rounds(ctx, rep, name, vs, one)
 	}
@@ -197,22 +206,56 @@ func (b *bench) rounds(ctx context.Context, rep *Report, name string, vs []*vari
 	return nil
 }
 
-// rest weighs idle connections, each variant once: memory does not swing as time does.
+// once gives each variant its turn, in one round: for what is counted or weighed
+// rather than timed. NATS with echoes is no case of its own there.
+func once(vs []*variant, do func(*variant) error) error {
+	for _, v := range vs {
+		if v.name != vNatsReply {
+			if err := do(v); err != nil {
+				return fmt.Errorf("%s: %w", v.name, err)
+			}
+		}
+	}
+	return nil
+}
+
 func (b *bench) rest(ctx context.Context, rep *Report, vs []*variant) error {
 	n := mostIdle(b.Idle)
 	if n < b.Idle {
 		b.progress("idle: %d connections instead of %d, as this system allows no more files (ulimit -n)", n, b.Idle)
 	}
-	for _, v := range vs {
-		if v.name == vNatsReply {
-			continue // the same as nats
-		}
+	return once(vs, func(v *variant) error {
 		r, err := b.idle(ctx, v, n)
 		if err != nil {
-			return fmt.Errorf("idle: %w", err)
+			return err
 		}
-		rep.Idle = append(rep.Idle, &Idle{Name: v.name, rest: r})
-		b.progress("idle, %s: %d connections, %.1f KiB each (%.1f before a collection, %.1f later), %.2f ms CPU to connect, %.3f cores", v.name, n, r.KiB, r.Before, r.Later, r.ConnectMS, r.Cores)
-	}
-	return nil
+		rep.Idle = append(rep.Idle, &Idle{v.name, r})
+		b.progress("idle, %s: %d connections, %.1f KiB each (%.1f before a collection, %.1f later), %.2f ms CPU to connect, %.3f cores, %d ended", v.name, n, r.KiB, r.Before, r.Later, r.ConnectMS, r.Cores, r.Ended)
+		return nil
+	})
+}
+
+func (b *bench) come(ctx context.Context, rep *Report, vs []*variant) error {
+	n := mostIdle(b.Churn*11/10) * 10 / 11 // for a moment a device has two connections
+	return once(vs, func(v *variant) error {
+		r, err := b.churn(ctx, v, n)
+		if err != nil {
+			return err
+		}
+		rep.Churn = append(rep.Churn, &Churn{v.name, r})
+		b.progress("churn, %s: %d devices, %.0f connects/s, p50 %.2f ms, p99 %.1f, %.2f ms CPU each; %d put, %d lost, %d seen and not told of, %d connects failed; %.1f MiB, then %.1f", v.name, n, r.PerSecond, r.Connect50, r.Connect99, r.ConnectCPU, r.Sent, r.Lost, r.Missed, r.Failed, r.MiB, r.ThenMiB)
+		return nil
+	})
+}
+
+func (b *bench) freeze(ctx context.Context, rep *Report, vs []*variant) error {
+	return once(vs, func(v *variant) error {
+		r, err := b.frozen(ctx, v)
+		if err != nil {
+			return err
+		}
+		rep.Frozen = append(rep.Frozen, &Frozen{v.name, r})
+		b.progress("frozen, %s: %d of %d receivers; %d cells put to them, %d answered as delivered; %d to the others, %d lost, %d seen and not told of; p99 %.2f ms, then %.2f; %d connections ended; %.1f MiB, then %.1f", v.name, r.Frozen, r.Frozen+r.Live, r.ToFrozen, r.Lies, r.ToLive, r.Lost, r.Missed, r.P99, r.Then99, r.Ended, r.MiB, r.ThenMiB)
+		return nil
+	})
 }

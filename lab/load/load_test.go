@@ -9,17 +9,29 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 )
 
-// roleSlow is our relay beside a goroutine that does nothing but use a core.
-const roleSlow = rolePrefix + "slow"
+// Relays with a planted fault.
+const (
+	roleSlow  = rolePrefix + "slow"  // uses a core for nothing
+	roleLeaky = rolePrefix + "leaky" // leaves a goroutine behind every 50 ms
+)
 
 func TestMain(m *testing.M) {
 	if len(os.Args) == 3 && os.Args[1] == roleCommand { // a process of a test
 		role := os.Args[2]
-		if role == roleSlow {
+		switch role {
+		case roleSlow:
 			go func() {
 				for turns := new(atomic.Int64); ; turns.Add(1) {
+				}
+			}()
+			role = roleRelay
+		case roleLeaky:
+			go func() {
+				for range time.Tick(50 * time.Millisecond) {
+					go func() { select {} }()
 				}
 			}()
 			role = roleRelay
@@ -40,7 +52,7 @@ func needsProc(t *testing.T) {
 func TestLive(t *testing.T) {
 	needsProc(t)
 	t.Parallel() // it waits for answers most of the time
-	o := Options{Short: true, Only: []string{vTacet, vTacetTLS, vNats}, Progress: t.Output()}
+	o := Options{Short: true, Only: []string{vTacet, vTacetTLS, vNats}, Progress: t.Output(), Scenarios: []string{sPaced, sSaturated, sFanout, sIdle}}
 	if err := Ready(vNats); err == nil {
 		o.Vs = []string{vNats}
 	} else {
@@ -93,6 +105,56 @@ func TestLive(t *testing.T) {
 	}
 	if d.More() {
 		t.Error("there is more than one JSON document")
+	}
+}
+
+// TestReceiversStopAndGo has receivers freeze in a process of their own, and
+// devices come and go: whatever happens to them, each cell is seen once, and told
+// of as what it was.
+func TestReceiversStopAndGo(t *testing.T) {
+	needsProc(t)
+	t.Parallel()
+	r, err := Live(t.Context(), Options{Short: true, Only: []string{vTacet, vTacetTLS}, Progress: t.Output(), Scenarios: []string{sFrozen, sChurn}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := r.Wrong(); err != nil {
+		t.Error(err)
+	}
+	if len(r.Frozen) != 2 || len(r.Churn) != 2 {
+		t.Fatalf("got %d and %d results, want 2 and 2", len(r.Frozen), len(r.Churn))
+	}
+	for _, f := range r.Frozen {
+		if f.ToFrozen == 0 || f.ToLive == 0 || f.P50 == 0 || f.Then50 == 0 || f.MiB == 0 {
+			t.Errorf("frozen, %s: got %+v", f.Name, f)
+		}
+	}
+	for _, c := range r.Churn {
+		if c.Connects == 0 || c.Sent == 0 || c.Connect50 == 0 || c.P50 == 0 || c.ConnectCPU < 0 || c.MiB == 0 {
+			t.Errorf("churn, %s: got %+v", c.Name, c)
+		}
+	}
+}
+
+// TestLedger plants an answer that must not be.
+func TestLedger(t *testing.T) {
+	var l ledger
+	for id, delivered := range []uint16{1, 0, 3, 0} {
+		if id != 3 {
+			l.heard(uint64(id+1), delivered)
+		}
+	}
+	for _, c := range []struct{ after, last, none, some, open int64 }{
+		{0, 4, 1, 2, 1}, {1, 2, 1, 0, 0}, {2, 3, 0, 1, 0}, {3, 6, 0, 0, 3}, {2, 2, 0, 0, 0},
+	} {
+		if none, some, open := l.between(c.after, c.last); none != c.none || some != c.some || open != c.open {
+			t.Errorf("after %d up to %d: got %d, %d, %d, want %d, %d, %d", c.after, c.last, none, some, open, c.none, c.some, c.open)
+		}
+	}
+	l.heard(0, 1) // no cell has this number
+	bad := Report{Frozen: []*Frozen{{Name: vTacet, stiff: stiff{Lies: 1}}}}
+	if bad.sum(); bad.Wrong() == nil {
+		t.Error("a lie: got no error")
 	}
 }
 

@@ -3,6 +3,7 @@ package load
 import (
 	"bufio"
 	"bytes"
+	"encoding/binary"
 	"fmt"
 	"net"
 	"strconv"
@@ -109,15 +110,15 @@ func (t *natsTalk) parse(b []byte, on *events) ([]byte, error) {
 			}
 			payload := b[end+1 : end+1+size]
 			if t.inbox != "" {
-				if on.answer != nil {
-					on.answer(0, 1, true)
+				if on.answer != nil && len(payload) == 8 {
+					on.answer(binary.BigEndian.Uint64(payload), 1, true)
 				}
 			} else {
 				on.cell(payload)
-				if t.echo {
+				if t.echo && size >= stampSize {
 					head = head[:last]
 					t.replies = append(append(append(t.replies, "PUB "...), head[bytes.LastIndexByte(head, ' ')+1:]...), " 8\r\n"...)
-					t.replies = append(append(t.replies, payload[12:20]...), "\r\n"...)
+					t.replies = append(append(t.replies, payload[stampSize-8:stampSize]...), "\r\n"...) // the number of the cell
 				}
 			}
 			b = b[end+1+size+2:]

@@ -26,6 +26,14 @@ func parseStat(b []byte) (time.Duration, error) {
 	return time.Duration(user+system) * tick, nil
 }
 
+// parseState reads the state of a process from its stat: R, S, T and others.
+func parseState(b []byte) byte {
+	if f := bytes.Fields(b[bytes.LastIndexByte(b, ')')+1:]); len(f) > 0 {
+		return f[0][0]
+	}
+	return 0
+}
+
 // parseStatus reads one number from /proc/PID/status; those of memory are in kB.
 func parseStatus(b []byte, name string) (int64, error) {
 	for line := range bytes.Lines(b) {

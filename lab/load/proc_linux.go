@@ -1,6 +1,7 @@
 package load
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -51,3 +52,24 @@ func fileLimit() (uint64, bool) {
 	err := unix.Getrlimit(unix.RLIMIT_NOFILE, &l)
 	return l.Cur, err == nil
 }
+
+// freeze stops a process in the middle of whatever it does, and returns when it
+// has stopped.
+func freeze(pid int) error {
+	if err := syscall.Kill(pid, syscall.SIGSTOP); err != nil {
+		return fmt.Errorf("freezing a process: %w", err)
+	}
+	for end := now() + int64(patience); now() < end; sleep(time.Millisecond) {
+		b, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+		if err != nil {
+			return fmt.Errorf("freezing a process: %w", err)
+		}
+		if parseState(b) == 'T' {
+			return nil
+		}
+	}
+	return errors.New("freezing a process: it goes on")
+}
+
+// thaw lets a frozen process go on.
+func thaw(pid int) error { return syscall.Kill(pid, syscall.SIGCONT) }

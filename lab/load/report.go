@@ -17,6 +17,8 @@ type Report struct {
 	Rounds    int         `json:"rounds"`
 	Seconds   float64     `json:"seconds"` // measured in each run
 	Scenarios []*Scenario `json:"scenarios"`
+	Frozen    []*Frozen   `json:"frozen,omitempty"`
+	Churn     []*Churn    `json:"churn,omitempty"`
 	Idle      []*Idle     `json:"idle,omitempty"`
 	Summary   Summary     `json:"summary"`
 }
@@ -49,6 +51,18 @@ type Idle struct {
 	rest
 }
 
+// Frozen is what receivers that stop do to one variant.
+type Frozen struct {
+	Name string `json:"name"`
+	stiff
+}
+
+// Churn is what devices that come and go cost one variant.
+type Churn struct {
+	Name string `json:"name"`
+	coming
+}
+
 // Summary is the last line. A figure that was not measured is 0.
 type Summary struct {
 	P50       float64 `json:"p50_nats"`    // the worst of all rates
@@ -58,7 +72,11 @@ type Summary struct {
 	IdleTLS   float64 `json:"idle_kib_tls"`
 	Lost      int64   `json:"lost"`    // by our relay, in all
 	Doubled   int64   `json:"doubled"` // likewise
+	Lies      int64   `json:"lies"`    // cells to frozen receivers that it answered as delivered
+	Failed    int64   `json:"failed"`  // connections that it refused or that did not last
 }
+
+func ours(name string) bool { return name == vTacet || name == vTacetTLS }
 
 // sum takes the ratios.
 func (r *Report) sum() {
@@ -73,7 +91,7 @@ func (r *Report) sum() {
 					of.Ratios[by.Name] = ratios{ratio(of.Runs, by.Runs, p50), ratio(of.Runs, by.Runs, p99), ratio(of.Runs, by.Runs, perCPU)}
 				}
 			}
-			if of.Name != vTacet && of.Name != vTacetTLS {
+			if !ours(of.Name) {
 				continue
 			}
 			for i := range of.Runs {
@@ -94,7 +112,24 @@ func (r *Report) sum() {
 			}
 		}
 	}
+	for _, f := range r.Frozen {
+		if ours(f.Name) {
+			r.Summary.Lost += f.Lost
+			r.Summary.Doubled += f.Doubled
+			r.Summary.Lies += f.Lies
+		}
+	}
+	for _, c := range r.Churn {
+		if ours(c.Name) {
+			r.Summary.Lost += c.Lost
+			r.Summary.Doubled += c.Doubled
+			r.Summary.Failed += c.Failed
+		}
+	}
 	for _, i := range r.Idle {
+		if ours(i.Name) {
+			r.Summary.Failed += i.Ended
+		}
 		switch i.Name {
 		case vTacet:
 			r.Summary.IdlePlain = i.KiB
@@ -118,8 +153,11 @@ func (s *Summary) Line() string {
 
 // Wrong says what our relay must never do and did.
 func (r *Report) Wrong() error {
-	if s := r.Summary; s.Lost != 0 || s.Doubled != 0 {
-		return &Problem{fmt.Errorf("the relay lost %d cells and delivered %d twice or out of order", s.Lost, s.Doubled), "the lines of progress say in which turn"}
+	if s := r.Summary; s.Lost != 0 || s.Doubled != 0 || s.Lies != 0 || s.Failed != 0 {
+		return &Problem{
+			fmt.Errorf("the relay lost %d cells, delivered %d twice or out of order, told of %d as delivered to somebody frozen, and ended or refused %d connections", s.Lost, s.Doubled, s.Lies, s.Failed),
+			"the lines of progress say in which turn; a machine out of files (ulimit -n) or of memory shows first here",
+		}
 	}
 	return nil
 }
@@ -170,16 +208,8 @@ func (r *Report) Table(w io.Writer) error {
 			return err
 		}
 	}
-	if len(r.Idle) > 0 {
-		fmt.Fprintf(w, "\nidle: %d connections, %d addresses each; resident memory, after a forced collection where there can be one\n", r.Idle[0].Connections, r.Idle[0].Addresses)
-		t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-		fmt.Fprintln(t, "\tKiB each\tbefore\tlater\tforced\tbase MiB\tconnect CPU ms\tcores\tended")
-		for _, i := range r.Idle {
-			fmt.Fprintf(t, "%s\t%.1f\t%.1f\t%.1f\t%v\t%.1f\t%.2f\t%.3f\t%d\n", i.Name, i.KiB, i.Before, i.Later, i.Forced, i.Base, i.ConnectMS, i.Cores, i.Ended)
-		}
-		if err := t.Flush(); err != nil {
-			return err
-		}
+	if err := r.others(w); err != nil {
+		return err
 	}
 	carried := map[string]string{}
 	var names []string
@@ -198,6 +228,46 @@ func (r *Report) Table(w io.Writer) error {
 	}
 	_, err := fmt.Fprintln(w, r.Summary.Line())
 	return err
+}
+
+// others are the tables of what each variant did once.
+func (r *Report) others(w io.Writer) error {
+	if len(r.Frozen) > 0 {
+		f := r.Frozen[0]
+		fmt.Fprintf(w, "\nfrozen: %d of %d receivers stop, %d cells a second to all; one turn\n", f.Frozen, f.Frozen+f.Live, f.Rate)
+		t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+		fmt.Fprintln(t, "\tto frozen\ttold delivered\tto others\tlost\tnot told\tp50 ms\tp99\tthen p50\tthen p99\tended\tMiB\tthen")
+		for _, f := range r.Frozen {
+			fmt.Fprintf(t, "%s\t%d\t%d\t%d\t%d\t%d\t%.3f\t%.2f\t%.3f\t%.2f\t%d\t%.1f\t%.1f\n", f.Name, f.ToFrozen, f.Lies, f.ToLive, f.Lost, f.Missed, f.P50, f.P99, f.Then50, f.Then99, f.Ended, f.MiB, f.ThenMiB)
+		}
+		if err := t.Flush(); err != nil {
+			return err
+		}
+	}
+	if len(r.Churn) > 0 {
+		c := r.Churn[0]
+		fmt.Fprintf(w, "\nchurn: %d devices with %d addresses each, each with a new connection and new addresses in every cycle, %d cells a second to all; one turn\n", c.Devices, c.Addresses, c.Rate)
+		t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+		fmt.Fprintln(t, "\tconnects/s\tconnect p50 ms\tp99\tCPU ms each\tdeliver p50 ms\tp99\tput\tlost\tnot told\tfailed\tMiB\tthen")
+		for _, c := range r.Churn {
+			fmt.Fprintf(t, "%s\t%.0f\t%.2f\t%.1f\t%.2f\t%.3f\t%.2f\t%d\t%d\t%d\t%d\t%.1f\t%.1f\n", c.Name, c.PerSecond, c.Connect50, c.Connect99, c.ConnectCPU, c.P50, c.P99, c.Sent, c.Lost, c.Missed, c.Failed, c.MiB, c.ThenMiB)
+		}
+		if err := t.Flush(); err != nil {
+			return err
+		}
+	}
+	if len(r.Idle) > 0 {
+		fmt.Fprintf(w, "\nidle: %d connections, %d addresses each; resident memory, after a forced collection where there can be one\n", r.Idle[0].Connections, r.Idle[0].Addresses)
+		t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+		fmt.Fprintln(t, "\tKiB each\tbefore\tlater\tforced\tbase MiB\tconnect CPU ms\tcores\tended")
+		for _, i := range r.Idle {
+			fmt.Fprintf(t, "%s\t%.1f\t%.1f\t%.1f\t%v\t%.1f\t%.2f\t%.3f\t%d\n", i.Name, i.KiB, i.Before, i.Later, i.Forced, i.Base, i.ConnectMS, i.Cores, i.Ended)
+		}
+		if err := t.Flush(); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func (s spread) String() string {

@@ -20,6 +20,7 @@ import (
 const (
 	rolePrefix = "load-"
 	roleRelay  = rolePrefix + "relay"
+	roleEars   = rolePrefix + "ears"
 )
 
 // roleCommand is the hidden command of this program that plays a role.
@@ -36,6 +37,8 @@ func Role(role string) int {
 	switch role {
 	case roleRelay:
 		err = playRelay(in)
+	case roleEars:
+		err = playEars(in)
 	default:
 		err = fmt.Errorf("there is no role %q", role)
 	}

@@ -14,6 +14,9 @@ import (
 	"time"
 )
 
+// stopWithin is how long a process may take to end after it was asked to.
+const stopWithin = 15 * time.Second
+
 // Problem is an error that somebody can do something about.
 type Problem struct {
 	Err  error
@@ -100,6 +103,15 @@ func (p *process) kill() {
 		return
 	}
 	<-p.done
+}
+
+// stop asks a role to end, and says what went wrong in its life.
+func (p *process) stop() error {
+	late := time.AfterFunc(stopWithin, func() { p.cmd.Process.Kill() })
+	defer late.Stop()
+	p.in.Close()
+	io.Copy(io.Discard, p.out)
+	return p.cmd.Wait()
 }
 
 // server is a broker or a relay that runs.

@@ -21,7 +21,7 @@ import (
 type tacet struct{ realm wire.Descriptor }
 
 // newTacet asks the relay what it is.
-func newTacet(s *server) (*tacet, error) {
+func newTacet(s *server) (dialect, error) {
 	client := &http.Client{Timeout: dialTimeout, Transport: &http.Transport{
 		TLSClientConfig: &tls.Config{InsecureSkipVerify: true, MinVersion: tls.VersionTLS13}, DisableKeepAlives: true,
 	}}

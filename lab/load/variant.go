@@ -27,6 +27,7 @@ type variant struct {
 	tls    bool
 	carry  string // what a put carries, for people
 	start  func(ctx context.Context, b *bench) (*server, error)
+	speak  func(s *server) (dialect, error)
 	answer bool // each put is answered, with receipts
 }
 
@@ -51,15 +52,20 @@ func variants() []*variant {
 	}
 	const ours = "WebSocket message of 1,320 bytes: id 8, address 32, cell 1,280; proof, echo and answer"
 	return []*variant{
-		{name: vTacet, echo: true, answer: true, carry: ours, start: relay(false)},
-		{name: vNats, of: "nats", carry: "PUB to a subject of 54 characters (the address), payload 1,280", start: startNats},
-		{name: vNatsReply, of: "nats", echo: true, answer: true, carry: "the same, and the receiver publishes 8 bytes to the sender's inbox", start: startNats},
-		{name: vNatsWS, of: "natsws", carry: "the same as nats, in WebSocket messages", start: startNatsWS},
-		{name: vMosquitto, of: "mosquitto", carry: "MQTT 3.1.1 PUBLISH, QoS 0, to a topic of 54 characters, payload 1,280", start: startMosquitto},
-		{name: vCentri, of: "centrifugo", carry: "publish in Protobuf over WebSocket to a channel of 54 characters, data 1,280; each publish is answered", start: startCentrifugo},
-		{name: vTacetTLS, echo: true, answer: true, tls: true, carry: ours + "; TLS 1.3, proofs bound to it", start: relay(true)},
-		{name: vNatsTLS, of: "nats", tls: true, carry: "the same as nats, over TLS 1.3", start: startNatsTLS},
+		{name: vTacet, echo: true, answer: true, carry: ours, start: relay(false), speak: newTacet},
+		{name: vNats, of: "nats", carry: "PUB to a subject of 54 characters (the address), payload 1,280", start: startNats, speak: always(nats{})},
+		{name: vNatsReply, of: "nats", echo: true, answer: true, carry: "the same, and the receiver publishes 8 bytes to the sender's inbox", start: startNats, speak: always(nats{})},
+		{name: vNatsWS, of: "natsws", carry: "the same as nats, in WebSocket messages", start: startNatsWS, speak: always(nats{webSocket: true})},
+		{name: vMosquitto, of: "mosquitto", carry: "MQTT 3.1.1 PUBLISH, QoS 0, to a topic of 54 characters, payload 1,280", start: startMosquitto, speak: always(mqtt{})},
+		{name: vCentri, of: "centrifugo", carry: "publish in Protobuf over WebSocket to a channel of 54 characters, data 1,280; each publish is answered", start: startCentrifugo, speak: always(centrifugo{})},
+		{name: vTacetTLS, echo: true, answer: true, tls: true, carry: ours + "; TLS 1.3, proofs bound to it", start: relay(true), speak: newTacet},
+		{name: vNatsTLS, of: "nats", tls: true, carry: "the same as nats, over TLS 1.3", start: startNatsTLS, speak: always(nats{})},
 	}
+}
+
+// always is a dialect that needs to ask the server nothing.
+func always(d dialect) func(*server) (dialect, error) {
+	return func(*server) (dialect, error) { return d, nil }
 }
 
 // Peers are the names that may be compared with.
