@@ -94,7 +94,7 @@ func New(cfg Config) (_ *Relay, err error) {
 	}
 	if r.gate, err = gate.New(gate.Limits{
 		Connections: cfg.LimitConnections, Watches: cfg.LimitWatches, Puts: cfg.LimitPuts, Blobs: cfg.LimitBlobs, Reads: cfg.LimitReads,
-		Held: cfg.MaxConnections, Sockets: sockets(), Alone: cfg.loopback() && cfg.front() == frontNone && cfg.Onion == "",
+		Held: cfg.MaxConnections, Sockets: sockets(), Alone: cfg.loopback() && cfg.front() == frontNone && cfg.Onion == "" && cfg.Listener == nil,
 	}, rand.Reader); err != nil {
 		return nil, err
 	}

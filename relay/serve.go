@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"slices"
+	"sync/atomic"
 	"time"
 )
 
@@ -19,6 +20,7 @@ const (
 	idleTimeout   = 30 * time.Second
 	stopTimeout   = 2 * time.Second // an answer to a put takes 1.5 s
 	maxHeader     = 8 << 10
+	maxRequests   = 256      // requests on one connection, so that the limit of connections is one of requests
 	maxStreams    = 8        // requests on one HTTP/2 connection
 	maxReceive    = 64 << 10 // bytes of bodies that one HTTP/2 connection sends ahead
 )
@@ -48,6 +50,9 @@ func (r *Relay) routes() http.Handler {
 	return mux
 }
 
+// requests is the key of the number of requests that a connection had.
+type requests struct{}
+
 // guard stands in front of every request.
 //
 // spec: relay-api.md#connection
@@ -57,6 +62,9 @@ func (r *Relay) guard(next http.Handler) http.Handler {
 		h["Date"] = nil // the signed second is the only time we give
 		h.Set("Cache-Control", "no-store")
 		defer r.recovered(w)
+		if n, ok := req.Context().Value(requests{}).(*atomic.Int32); ok && n.Add(1) >= maxRequests {
+			h.Set("Connection", "close")
+		}
 		if r.cfg.TLS == "proxy" && !r.forwarded(w, req) {
 			return
 		}
@@ -120,6 +128,9 @@ func (r *Relay) serve(ctx context.Context) error {
 		MaxHeaderBytes: maxHeader,
 		HTTP2: &http.HTTP2Config{
 			MaxConcurrentStreams: maxStreams, MaxReceiveBufferPerConnection: maxReceive, MaxReceiveBufferPerStream: maxReceive,
+		},
+		ConnContext: func(ctx context.Context, _ net.Conn) context.Context {
+			return context.WithValue(ctx, requests{}, new(atomic.Int32))
 		},
 		ErrorLog: log.New(io.Discard, "", 0), // it names peers
 		ConnState: func(c net.Conn, s http.ConnState) {

@@ -273,3 +273,35 @@ func TestFirstProofsGoBeforeLargeSets(t *testing.T) {
 		synctest.Wait()
 	})
 }
+
+// TestAHandshakeIsBounded: crypto/tls would take 64 KiB of a ClientHello, and
+// 256 KiB of what may follow.
+func TestAHandshakeIsBounded(t *testing.T) {
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ln = Listen(ln, &tls.Config{Certificates: []tls.Certificate{certificate(t)}})
+	defer ln.Close()
+	go func() {
+		c, err := net.Dial("tcp", ln.Addr().String())
+		if err != nil {
+			return
+		}
+		hello := append([]byte{1, 0, 0xff, 0}, make([]byte, 0xff00)...)
+		for ; len(hello) > 0; hello = hello[min(len(hello), 8000):] {
+			part := hello[:min(len(hello), 8000)]
+			if _, err := c.Write(append([]byte{22, 3, 1, byte(len(part) >> 8), byte(len(part))}, part...)); err != nil {
+				return
+			}
+		}
+	}()
+	c, err := ln.Accept()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	if err := Handshake(c, time.Now().Add(time.Hour)); err != errFlood {
+		t.Errorf("got %v, want %v", err, errFlood)
+	}
+}

@@ -36,6 +36,29 @@ func (l *listener) Accept() (net.Conn, error) {
 	return tls.Server(&inner{Conn: c}, l.cfg), nil
 }
 
+// handshakeBytes is what a client may send in a handshake: a ClientHello has two
+// thousand or so. Without a bound crypto/tls would keep 256 KiB of a message.
+const handshakeBytes = 16 << 10
+
+// Handshake does the TLS handshake of a connection of Listen, until a deadline
+// and within a number of bytes. Without TLS it does nothing.
+func Handshake(c net.Conn, deadline time.Time) error {
+	t, ok := c.(*tls.Conn)
+	if !ok {
+		return nil
+	}
+	in, ok := t.NetConn().(*inner)
+	if !ok {
+		return t.Handshake()
+	}
+	in.left, in.shaking = handshakeBytes, true
+	in.Conn.SetDeadline(deadline)
+	err := t.Handshake()
+	in.Conn.SetDeadline(time.Time{})
+	in.shaking = false
+	return err
+}
+
 // cipherLimit bounds what TLS may have to say on its own account, in bytes,
 // beside a piece of the queue: a peer can ask for new keys and never read.
 const cipherLimit = cipherBuffer + 64<<10
@@ -55,7 +78,9 @@ type inner struct {
 	started bool // set before the connection has more than one goroutine
 	bye     bool // the flusher's: the end was announced to TLS
 
-	in []byte // the reader's: fed and not yet read
+	in      []byte // the reader's: fed and not yet read
+	shaking bool   // the reader's: the handshake is under way
+	left    int    // the reader's: bytes that it may still take
 
 	mu     sync.Mutex // guards the rest
 	out    *buffer    // collected and not yet taken
@@ -73,6 +98,14 @@ func (dry) Temporary() bool { return true }
 func (c *inner) start(p *pool) { c.started, c.buffer = true, p }
 
 func (c *inner) Read(b []byte) (int, error) {
+	if c.shaking {
+		if c.left == 0 {
+			return 0, errFlood
+		}
+		n, err := c.Conn.Read(b[:min(len(b), c.left)])
+		c.left -= n
+		return n, err
+	}
 	if !c.started {
 		return c.Conn.Read(b)
 	}
