@@ -143,6 +143,13 @@ func (w *world) openDeaf(path string) *peer {
 	nc := w.dial()
 	p := &peer{t: w.t, w: w, nc: nc, frames: make(chan received, 1<<16)}
 	w.t.Cleanup(func() { nc.Close() })
+	w.shake(nc, path)
+	return p
+}
+
+// shake does a client's part of the opening handshake.
+func (w *world) shake(nc net.Conn, path string) {
+	w.t.Helper()
 	if _, err := io.WriteString(nc, "GET "+path+" HTTP/1.1\r\nHost: relay\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"+
 		"Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Version: 13\r\n\r\n"); err != nil {
 		w.t.Fatal(err)
@@ -152,7 +159,6 @@ func (w *world) openDeaf(path string) *peer {
 	if err != nil || r.StatusCode != http.StatusSwitchingProtocols || r.Header.Get("Sec-Websocket-Accept") != "s3pPLMBiTxaQ9kYGzzhZRbK+xOo=" {
 		w.t.Fatalf("opening %s: got %v, %v", path, r, err)
 	}
-	return p
 }
 
 type oneByOne struct{ io.Reader }
