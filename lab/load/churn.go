@@ -2,15 +2,12 @@ package load
 
 import (
 	"context"
-	"crypto/rand"
 	"errors"
 	"fmt"
 	"runtime"
 	"sync"
 	"sync/atomic"
 	"time"
-
-	"github.com/tacet-chat/tacet/internal/wire"
 )
 
 // cycle is how long a device keeps a connection and its addresses: then it opens
@@ -39,6 +36,9 @@ type coming struct {
 	Doubled    int64   `json:"doubled"`
 	Missed     int64   `json:"missed"`   // cells that were seen and answered as not delivered, or not answered
 	Failed     int64   `json:"failed"`   // connects
+	Cuts       int64   `json:"cuts"`     // connections that the server ended
+	Cut        int64   `json:"cut"`      // cells that were missing on these
+	Stood      float64 `json:"stood_ms"` // as in run
 	MiB        float64 `json:"mib"`      // resident memory with everybody connected
 	ThenMiB    float64 `json:"then_mib"` // and at the end
 }
@@ -64,6 +64,7 @@ type carousel struct {
 	mouths  []*mouth
 
 	connects, failed, lost, doubled, sent atomic.Int64
+	cuts, cut                             atomic.Int64 // connections that the server ended, and cells missing on them
 
 	mu      sync.Mutex // guards the histograms
 	connect histogram
@@ -74,7 +75,7 @@ type carousel struct {
 }
 
 // newCarousel connects n devices, and some senders.
-func newCarousel(ctx context.Context, s *server, v *variant, n, senders int, cycle time.Duration) (_ *carousel, err error) {
+func newCarousel(ctx context.Context, s *server, v *variant, n, senders int, cycle time.Duration) (*carousel, error) {
 	c := &carousel{s: s, v: v, cycle: cycle}
 	c.in.to.Store(1 << 62)
 	for range n {
@@ -91,20 +92,11 @@ func newCarousel(ctx context.Context, s *server, v *variant, n, senders int, cyc
 	}
 	open.Wait()
 	for i := range senders {
-		m := &mouth{id: uint32(i), in: &c.in, cell: make([]byte, wire.CellSize)}
-		rand.Read(m.cell)
-		if m.line, err = s.put(s, newMailbox(), v.echo); err != nil {
-			break
-		}
-		m.hear()
-		c.mouths = append(c.mouths, m)
+		c.mouths = append(c.mouths, newMouth(s, v, newMailbox(), i, &c.in, nil))
 	}
-	if err == nil && c.failed.Load() > 0 {
-		err = fmt.Errorf("connecting devices: %w", c.err)
-	}
-	if err != nil {
+	if c.failed.Load() > 0 {
 		c.end(ctx)
-		return nil, err
+		return nil, fmt.Errorf("connecting devices: %w", c.err)
 	}
 	return c, nil
 }
@@ -144,9 +136,15 @@ func (c *carousel) turn(ctx context.Context, d *device) {
 
 // leave ends a connection that nobody puts to any more.
 func (c *carousel) leave(ctx context.Context, e *ear, got *atomic.Int64, sent int64) {
-	until(ctx, func() bool { return got.Load() >= sent })
+	until(ctx, func() bool { return got.Load() >= sent || ended(e.over) })
 	e.end()
-	c.lost.Add(sent - got.Load() + e.doubled)
+	missing := sent - got.Load() + e.doubled
+	if e.cut {
+		c.cuts.Add(1)
+		c.cut.Add(missing)
+	} else {
+		c.lost.Add(missing)
+	}
 	c.doubled.Add(e.doubled)
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -211,7 +209,7 @@ func (c *carousel) end(ctx context.Context) {
 	}
 	c.leaving.Wait()
 	if c.v.answer {
-		until(ctx, func() bool { return c.sum((*mouth).answered) >= c.sent.Load() })
+		until(ctx, func() bool { return c.sum(func(m *mouth) int64 { return m.owed(1) }) <= 0 })
 	}
 	for _, m := range c.mouths {
 		m.end()
@@ -243,7 +241,7 @@ func (c *carousel) missed() int64 {
 	if !c.v.answer {
 		return 0
 	}
-	return c.sent.Load() - c.lost.Load() - c.sum(func(m *mouth) int64 { return m.told.Load() })
+	return c.sent.Load() - c.lost.Load() - c.cut.Load() - c.sum(func(m *mouth) int64 { return m.told.Load() })
 }
 
 // churn has devices come and go while cells are put to them.
@@ -257,6 +255,8 @@ func (b *bench) churn(ctx context.Context, v *variant, n int) (r coming, err err
 	if err != nil {
 		return r, err
 	}
+	stood := newStill()
+	defer stood.end()
 	r.Devices, r.Addresses, r.Rate = n, addressesEach, b.Rates[0]
 	stop, spoke, turned := make(chan struct{}), make(chan error, 1), make(chan struct{})
 	go func() { spoke <- c.pace(r.Rate, stop) }()
@@ -286,7 +286,8 @@ func (b *bench) churn(ctx context.Context, v *variant, n int) (r coming, err err
 	r.Connect50, r.Connect99 = ms(c.connect.quantile(.5)), ms(c.connect.quantile(.99))
 	r.P50, r.P99 = ms(c.deliver.quantile(.5)), ms(c.deliver.quantile(.99))
 	r.Sent, r.Lost, r.Doubled, r.Failed = c.sent.Load(), c.lost.Load(), c.doubled.Load(), c.failed.Load()
-	r.Missed = c.missed()
+	r.Missed, r.Cuts, r.Cut = c.missed(), c.cuts.Load()+c.sum(func(m *mouth) int64 { return m.cuts.Load() }), c.cut.Load()
+	r.Stood = max(ms(stood.end()), ms(c.deliver.most))
 	r.MiB, r.ThenMiB = float64(mem0)/(1<<20), float64(mem1)/(1<<20)
 	return r, err
 }

@@ -2,12 +2,12 @@ package load
 
 import (
 	"context"
-	"crypto/rand"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -29,6 +29,8 @@ type run struct {
 	Sent      int64 `json:"sent"`      // puts in the whole run
 	Delivered int64 `json:"delivered"` // deliveries
 	Lost      int64 `json:"lost"`
+	Ended     int64 `json:"ended,omitempty"` // connections that the server ended
+	Cut       int64 `json:"cut,omitempty"`   // deliveries that were missing on these
 	Doubled   int64 `json:"doubled,omitempty"`
 	Answers   int64 `json:"answers,omitempty"` // receipts that senders had
 	Told      int64 `json:"told,omitempty"`    // deliveries that receipts told of
@@ -39,11 +41,12 @@ type run struct {
 	Cores     float64 `json:"cores"`      // that the server kept busy
 	Client    float64 `json:"client_cores"`
 
-	P50  float64 `json:"p50_ms"` // from when a cell was due to when the receiver read it
-	P99  float64 `json:"p99_ms"`
-	P999 float64 `json:"p999_ms"`
-	Max  float64 `json:"max_ms"`
-	Late float64 `json:"late_p99_ms"` // how late the load itself was, part of the above
+	P50   float64 `json:"p50_ms"` // from when a cell was due to when the receiver read it
+	P99   float64 `json:"p99_ms"`
+	P999  float64 `json:"p999_ms"`
+	Max   float64 `json:"max_ms"`
+	Late  float64 `json:"late_p99_ms"` // how late the load itself was, part of the above
+	Stood float64 `json:"stood_ms"`    // the longest time for which the load itself, or all of the machine, stood still
 }
 
 func ms(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
@@ -57,10 +60,14 @@ const (
 
 // crowd is senders and receivers of one run.
 type crowd struct {
+	s      *server
+	v      *variant
+	sh     shape
 	in     span
 	mouths []*mouth
-	ears   []*ear
+	ears   []*ear          // of each sender, one sender after the other
 	got    []*atomic.Int64 // by sender
+	ended  []int64         // by sender: connections that the server ended and we opened anew
 }
 
 func (c *crowd) total() (n int64) {
@@ -77,11 +84,54 @@ func (c *crowd) sent() (n int64) {
 	return n
 }
 
-func (c *crowd) answers() (n int64) {
-	for _, m := range c.mouths {
-		n += m.answers.Load()
+// of are the receivers of one sender.
+func (c *crowd) of(sender int) []*ear { return c.ears[sender*c.sh.Fan : (sender+1)*c.sh.Fan] }
+
+// settled reports whether all has come that is to come: nothing more comes over
+// a connection that the server has ended.
+func (c *crowd) settled() bool {
+	for i, m := range c.mouths {
+		if c.v.answer && m.owed(answersEach(c.v, c.sh)) > 0 {
+			return false
+		}
+		if i >= len(c.got) || c.got[i].Load() >= m.sent.Load()*int64(c.sh.Fan) || c.ended[i] > 0 {
+			continue // a sender without receivers here, or one that has lost some
+		}
+		if !slices.ContainsFunc(c.of(i), func(e *ear) bool { return ended(e.over) }) {
+			return false
+		}
 	}
-	return n
+	return true
+}
+
+// mend opens receivers anew whose connection the server has ended.
+func (c *crowd) mend() error {
+	for i, e := range c.ears {
+		if !ended(e.over) {
+			continue
+		}
+		sender := i / c.sh.Fan
+		c.ended[sender]++
+		e.mu.Lock()
+		next := &ear{sum: e.sum, h: e.h, last: e.last, doubled: e.doubled}
+		e.mu.Unlock()
+		var err error
+		if next.line, err = c.s.watch(c.s, []*mailbox{c.mouths[sender].to}, c.v.echo); err != nil {
+			return fmt.Errorf("watching again: %w", err)
+		}
+		c.ears[i] = next
+		c.hear(next, c.mouths[sender])
+	}
+	return nil
+}
+
+func (c *crowd) hear(e *ear, m *mouth) {
+	e.hear(&c.in, busyRead, func() {
+		select {
+		case m.wake <- struct{}{}:
+		default:
+		}
+	})
 }
 
 // take adds what receivers heard since it was taken before.
@@ -100,42 +150,24 @@ func (c *crowd) end() {
 	}
 }
 
-// gather connects everybody. books are of the senders, none if nobody is to know
-// what became of single cells.
-func gather(s *server, v *variant, sh shape, books []*ledger) (_ *crowd, err error) {
-	c := &crowd{}
+// gather connects everybody.
+func gather(s *server, v *variant, sh shape) (_ *crowd, err error) {
+	c := &crowd{s: s, v: v, sh: sh, ended: make([]int64, sh.Pairs)}
 	defer func() {
 		if err != nil {
 			c.end()
 		}
 	}()
 	for i := range sh.Pairs {
-		box := newMailbox()
-		m := &mouth{to: box, id: uint32(i), in: &c.in, cell: make([]byte, wire.CellSize), wake: make(chan struct{}, 1)}
-		rand.Read(m.cell)
-		if books != nil {
-			m.heard = books[i].heard
-		}
-		sum := new(atomic.Int64)
-		c.got = append(c.got, sum)
-		for range sh.Fan {
-			e := &ear{sum: sum}
-			if e.line, err = s.watch(s, []*mailbox{box}, v.echo); err != nil {
-				return nil, err
-			}
-			c.ears = append(c.ears, e)
-			e.hear(&c.in, busyRead, func() {
-				select {
-				case m.wake <- struct{}{}:
-				default:
-				}
-			})
-		}
-		if m.line, err = s.put(s, box, v.echo); err != nil {
+		c.mouths, c.got = append(c.mouths, newMouth(s, v, newMailbox(), i, &c.in, nil)), append(c.got, new(atomic.Int64))
+	}
+	for i := range sh.Pairs * sh.Fan {
+		m, e := c.mouths[i/sh.Fan], &ear{sum: c.got[i/sh.Fan]}
+		if e.line, err = s.watch(s, []*mailbox{m.to}, v.echo); err != nil {
 			return nil, err
 		}
-		c.mouths = append(c.mouths, m)
-		m.hear()
+		c.ears = append(c.ears, e)
+		c.hear(e, m)
 	}
 	return c, nil
 }
@@ -205,15 +237,15 @@ func (b *bench) drive(ctx context.Context, v *variant, name string, sh shape) (r
 		return r, err
 	}
 	defer s.kill()
-	c, err := gather(s, v, sh, nil)
+	c, err := gather(s, v, sh)
 	if err != nil {
 		return r, fmt.Errorf("%s: %w", v.name, err)
 	}
 	defer c.end()
-	from := now() + int64(b.warm)
-	to := from + int64(b.Length)
-	c.in.from.Store(from)
-	c.in.to.Store(to)
+	c.in.from.Store(now() + int64(b.warm))
+	c.in.to.Store(1 << 62) // until it has been measured
+	stood := newStill()
+	defer stood.end()
 	stop, spoke := make(chan struct{}), make(chan error, 1)
 	go func() { spoke <- c.speak(sh, stop) }()
 	err = b.weigh(ctx, s, v, c, name, &r)
@@ -221,11 +253,10 @@ func (b *bench) drive(ctx context.Context, v *variant, name string, sh shape) (r
 	if err := errors.Join(err, <-spoke); err != nil {
 		return r, fmt.Errorf("%s: %w", v.name, err)
 	}
-	until(ctx, func() bool {
-		return c.total() >= c.sent()*int64(sh.Fan) && (!v.answer || c.answers() >= c.sent()*answersEach(v, sh))
-	})
+	until(ctx, c.settled)
 	c.end()
-	c.count(&r, sh)
+	c.count(&r)
+	r.Stood = max(ms(stood.end()), r.Max)
 	return r, ctx.Err()
 }
 
@@ -254,8 +285,10 @@ func (b *bench) weigh(ctx context.Context, s *server, v *variant, c *crowd, name
 	}
 	own0, _ := cpuTime(os.Getpid())
 	got0, t0 := c.total(), now()
-	pause(ctx, c.in.to.Load())
+	pause(ctx, t0+int64(b.Length))
+	until(ctx, func() bool { return c.total() > got0 }) // a machine that stands still would make it nothing
 	got1, t1 := c.total(), now()
+	c.in.to.Store(t1)
 	cpu1, err := cpuTime(s.pid())
 	if err != nil {
 		return err
@@ -268,22 +301,38 @@ func (b *bench) weigh(ctx context.Context, s *server, v *variant, c *crowd, name
 	return ctx.Err()
 }
 
-// count sums up after everybody has ended.
-func (c *crowd) count(r *run, sh shape) {
+// count sums up after everybody has ended. What is missing on a connection that
+// the server ended is not lost: the sender was told so, and would put it again.
+func (c *crowd) count(r *run) {
 	var h, late histogram
-	for _, m := range c.mouths {
+	c.take(&h)
+	for i, m := range c.mouths {
 		r.Sent += m.sent.Load()
 		r.Answers += m.answers.Load()
 		r.Told += m.told.Load()
 		r.Unsure += m.unsure.Load()
+		r.Ended += m.cuts.Load()
 		late.merge(&m.late)
+		if i >= len(c.got) {
+			continue
+		}
+		cut, doubled := c.ended[i]+m.cuts.Load(), int64(0)
+		for _, e := range c.of(i) {
+			doubled += e.doubled
+			if e.cut {
+				cut++
+			}
+		}
+		seen := c.got[i].Load() - doubled
+		r.Delivered += seen
+		r.Doubled += doubled
+		r.Ended += cut - m.cuts.Load()
+		if missing := m.sent.Load()*int64(c.sh.Fan) - seen; cut > 0 {
+			r.Cut += missing
+		} else {
+			r.Lost += missing
+		}
 	}
-	c.take(&h)
-	for _, e := range c.ears {
-		r.Doubled += e.doubled
-	}
-	r.Delivered = c.total() - r.Doubled
-	r.Lost = r.Sent*int64(sh.Fan) - r.Delivered
 	r.P50, r.P99, r.P999, r.Max = ms(h.quantile(.5)), ms(h.quantile(.99)), ms(h.quantile(.999)), ms(h.most)
 	r.Late = ms(late.quantile(.99))
 }

@@ -7,8 +7,6 @@ import (
 	"fmt"
 	"sync"
 	"time"
-
-	"github.com/tacet-chat/tacet/internal/wire"
 )
 
 // stiff is what receivers that stop in the middle of everything do to a server
@@ -22,9 +20,12 @@ type stiff struct {
 	Lies     int64   `json:"lies"`      // of these, answered as delivered
 	ToLive   int64   `json:"to_live"`   // cells put to the others
 	Lost     int64   `json:"lost"`      // of these, never seen
-	Missed   int64   `json:"missed"`    // of these, answered as not delivered
+	Missed   int64   `json:"missed"`    // of these, seen and answered as not delivered
 	Doubled  int64   `json:"doubled"`   // of all
 	Ended    int     `json:"ended"`     // frozen connections that the server ended
+	Cuts     int64   `json:"cuts"`      // others that it ended
+	Cut      int64   `json:"cut"`       // cells that were missing on these
+	Stood    float64 `json:"stood_ms"`  // as in run
 	P50      float64 `json:"p50_ms"`    // of the others, before
 	P99      float64 `json:"p99_ms"`
 	Then50   float64 `json:"then_p50_ms"` // and while some are frozen
@@ -96,14 +97,8 @@ func newFrost(s *server, v *variant, n int, in *span) (_ *frost, err error) {
 		return nil, fmt.Errorf("receivers: %s", w.Err)
 	}
 	for i, seed := range o.Seeds {
-		m := &mouth{to: mailboxOf(seed), id: uint32(i), in: in, cell: make([]byte, wire.CellSize)}
 		book := &ledger{}
-		m.heard = book.heard
-		if m.line, err = s.put(s, m.to, v.echo); err != nil {
-			return nil, err
-		}
-		m.hear()
-		f.mouths, f.books = append(f.mouths, m), append(f.books, book)
+		f.mouths, f.books = append(f.mouths, newMouth(s, v, mailboxOf(seed), i, in, book.heard)), append(f.books, book)
 	}
 	return f, nil
 }
@@ -141,7 +136,7 @@ func (f *frost) hold(ctx context.Context, length time.Duration) (put, lies int64
 	}
 	answered := until(ctx, func() bool {
 		for i, b := range f.books {
-			if _, _, open := b.between(from[i], to[i]); open > 0 {
+			if _, _, open := b.between(from[i], to[i]); open > 0 && f.mouths[i].owed(1) > 0 {
 				return false
 			}
 		}
@@ -174,11 +169,9 @@ func (b *bench) frozen(ctx context.Context, v *variant) (r stiff, err error) {
 	r.Frozen = max(b.Pairs/5, 1)
 	r.Live = max(b.Pairs-r.Frozen, 1)
 	r.Rate = b.Rates[0]
-	books := make([]*ledger, r.Live)
-	for i := range books {
-		books[i] = &ledger{}
-	}
-	c, err := gather(s, v, shape{Pairs: r.Live, Fan: 1}, books)
+	stood := newStill()
+	defer stood.end()
+	c, err := gather(s, v, shape{Pairs: r.Live, Fan: 1})
 	if err != nil {
 		return r, err
 	}
@@ -209,23 +202,18 @@ func (b *bench) frozen(ctx context.Context, v *variant) (r stiff, err error) {
 	if err != nil {
 		return r, err
 	}
-	until(ctx, func() bool { return c.total() >= c.sent() && (!v.answer || c.answers() >= c.sent()) })
+	until(ctx, c.settled)
 	var w earsWord
 	if err := f.helper.ask(earsOrder{}, &w); err != nil {
 		return r, fmt.Errorf("asking receivers: %w", err)
 	}
 	r.Ended, r.ToLive = w.Ended, c.sent()
 	c.end()
-	r.Lost, r.Doubled = r.ToLive-c.total(), w.Doubled
-	for i, m := range c.mouths {
-		if v.answer {
-			none, _, open := books[i].between(0, m.sent.Load())
-			r.Missed += none + open
-		}
-	}
-	for _, e := range c.ears {
-		r.Doubled += e.doubled
-		r.Lost += e.doubled
+	var sum run
+	c.count(&sum)
+	r.Lost, r.Cut, r.Doubled, r.Cuts, r.Stood = sum.Lost, sum.Cut, sum.Doubled+w.Doubled, sum.Ended, max(ms(stood.end()), ms(then.most), ms(before.most))
+	if v.answer {
+		r.Missed = sum.Delivered - sum.Told
 	}
 	r.P50, r.P99, r.Then50, r.Then99 = ms(before.quantile(.5)), ms(before.quantile(.99)), ms(then.quantile(.5)), ms(then.quantile(.99))
 	r.MiB, r.ThenMiB = float64(mem0)/(1<<20), float64(mem1)/(1<<20)

@@ -28,6 +28,7 @@ type rest struct {
 	ConnectMS float64 `json:"connect_cpu_ms_each"` // CPU time of the server
 	Cores     float64 `json:"cores"`               // kept busy by all of them
 	Ended     int64   `json:"ended,omitempty"`     // connections that did not last
+	Stood     float64 `json:"stood_ms"`            // as in run
 	Routines  int     `json:"goroutines,omitempty"`
 }
 
@@ -107,6 +108,8 @@ func (b *bench) idle(ctx context.Context, v *variant, n int) (r rest, err error)
 		}
 		return mem, cpu, err
 	}
+	stood := newStill()
+	defer stood.end()
 	base, cpu0, err := settle()
 	if err != nil {
 		return r, err
@@ -138,7 +141,7 @@ func (b *bench) idle(ctx context.Context, v *variant, n int) (r rest, err error)
 	each := func(b int64) float64 { return float64(b-base) / 1024 / float64(n) }
 	r.Base, r.KiB, r.Before, r.Later = float64(base)/(1<<20), each(after), each(before), each(later)
 	r.ConnectMS, r.Cores = ms(cpu1-cpu0)/float64(n), (cpu3-cpu2).Seconds()/b.still.Seconds()
-	r.Ended = q.ended.Load()
+	r.Ended, r.Stood = q.ended.Load(), ms(stood.end())
 	return r, err
 }
 

@@ -199,8 +199,8 @@ func (b *bench) rounds(ctx context.Context, rep *Report, name string, vs []*vari
 				return fmt.Errorf("%s, round %d: %w", name, round+1, err)
 			}
 			sc.Results[at].Runs = append(sc.Results[at].Runs, r)
-			b.progress("%s, round %d of %d, %s: %.0f deliveries/s, %.0f per CPU second, p50 %.3f ms, p99 %.2f; %d put, %d delivered, %d lost, %d answers told of %d; cores: server %.2f, load %.2f",
-				name, round+1, b.Rounds, v.name, r.PerSecond, r.PerCPU, r.P50, r.P99, r.Sent, r.Delivered, r.Lost, r.Answers, r.Told, r.Cores, r.Client)
+			b.progress("%s, round %d of %d, %s: %.0f deliveries/s, %.0f per CPU second, p50 %.3f ms, p99 %.2f; %d put, %d delivered, %d lost, %d answers told of %d%s; cores: server %.2f, load %.2f",
+				name, round+1, b.Rounds, v.name, r.PerSecond, r.PerCPU, r.P50, r.P99, r.Sent, r.Delivered, r.Lost, r.Answers, r.Told, cuts(r.Ended, r.Cut, r.Stood), r.Cores, r.Client)
 		}
 	}
 	return nil
@@ -243,7 +243,7 @@ func (b *bench) come(ctx context.Context, rep *Report, vs []*variant) error {
 			return err
 		}
 		rep.Churn = append(rep.Churn, &Churn{v.name, r})
-		b.progress("churn, %s: %d devices, %.0f connects/s, p50 %.2f ms, p99 %.1f, %.2f ms CPU each; %d put, %d lost, %d seen and not told of, %d connects failed; %.1f MiB, then %.1f", v.name, n, r.PerSecond, r.Connect50, r.Connect99, r.ConnectCPU, r.Sent, r.Lost, r.Missed, r.Failed, r.MiB, r.ThenMiB)
+		b.progress("churn, %s: %d devices, %.0f connects/s, p50 %.2f ms, p99 %.1f, %.2f ms CPU each; %d put, %d lost, %d seen and not told of, %d connects failed%s; %.1f MiB, then %.1f", v.name, n, r.PerSecond, r.Connect50, r.Connect99, r.ConnectCPU, r.Sent, r.Lost, r.Missed, r.Failed, cuts(r.Cuts, r.Cut, r.Stood), r.MiB, r.ThenMiB)
 		return nil
 	})
 }
@@ -255,7 +255,15 @@ func (b *bench) freeze(ctx context.Context, rep *Report, vs []*variant) error {
 			return err
 		}
 		rep.Frozen = append(rep.Frozen, &Frozen{v.name, r})
-		b.progress("frozen, %s: %d of %d receivers; %d cells put to them, %d answered as delivered; %d to the others, %d lost, %d seen and not told of; p99 %.2f ms, then %.2f; %d connections ended; %.1f MiB, then %.1f", v.name, r.Frozen, r.Frozen+r.Live, r.ToFrozen, r.Lies, r.ToLive, r.Lost, r.Missed, r.P99, r.Then99, r.Ended, r.MiB, r.ThenMiB)
+		b.progress("frozen, %s: %d of %d receivers; %d cells put to them, %d answered as delivered; %d to the others, %d lost, %d seen and not told of; p99 %.2f ms, then %.2f; %d connections ended%s; %.1f MiB, then %.1f", v.name, r.Frozen, r.Frozen+r.Live, r.ToFrozen, r.Lies, r.ToLive, r.Lost, r.Missed, r.P99, r.Then99, r.Ended, cuts(r.Cuts, r.Cut, r.Stood), r.MiB, r.ThenMiB)
 		return nil
 	})
+}
+
+// cuts says what a server ended that it should not, if the machine let it.
+func cuts(ended, missing int64, stood float64) string {
+	if ended == 0 {
+		return ""
+	}
+	return fmt.Sprintf("; %d connections ended with %d deliveries, the machine having stood still for up to %.1f s", ended, missing, stood/1000)
 }

@@ -73,62 +73,42 @@ type Summary struct {
 	Lost      int64   `json:"lost"`    // by our relay, in all
 	Doubled   int64   `json:"doubled"` // likewise
 	Lies      int64   `json:"lies"`    // cells to frozen receivers that it answered as delivered
-	Failed    int64   `json:"failed"`  // connections that it refused or that did not last
+	Failed    int64   `json:"failed"`  // connections that it refused
+	Ended     int64   `json:"ended"`   // connections that it ended
+	Excused   int64   `json:"excused"` // likewise, while the machine stood still for longer than a relay waits
 }
 
 func ours(name string) bool { return name == vTacet || name == vTacetTLS }
 
-// sum takes the ratios.
+// sum takes the ratios, and what our relay did wrong.
 func (r *Report) sum() {
 	for _, sc := range r.Scenarios {
+		sc.divide()
 		for _, of := range sc.Results {
-			for _, by := range sc.Results {
-				// Plain is compared with plain, and TLS with TLS.
-				if strings.HasPrefix(by.Name, "nats") && of != by && (of.TLS == by.TLS) {
-					if of.Ratios == nil {
-						of.Ratios = map[string]ratios{}
-					}
-					of.Ratios[by.Name] = ratios{ratio(of.Runs, by.Runs, p50), ratio(of.Runs, by.Runs, p99), ratio(of.Runs, by.Runs, perCPU)}
-				}
-			}
-			if !ours(of.Name) {
-				continue
+			if of.Name == vTacet {
+				r.Summary.take(sc.Name, of.Ratios[vNats])
 			}
 			for i := range of.Runs {
-				r.Summary.Lost += of.Runs[i].Lost
-				r.Summary.Doubled += of.Runs[i].Doubled
-			}
-			if of.Name != vTacet {
-				continue
-			}
-			by := of.Ratios[vNats]
-			switch kind, _, _ := strings.Cut(sc.Name, " "); kind {
-			case sPaced:
-				r.Summary.P50 = max(r.Summary.P50, by.P50.Median)
-			case sSaturated:
-				r.Summary.PerCPU = by.PerCPU.Median
-			case sFanout:
-				r.Summary.Fanout = by.PerCPU.Median
+				if one := &of.Runs[i]; ours(of.Name) {
+					r.Summary.add(one.Lost, one.Doubled, 0, one.Ended, one.Stood)
+				}
 			}
 		}
 	}
 	for _, f := range r.Frozen {
 		if ours(f.Name) {
-			r.Summary.Lost += f.Lost
-			r.Summary.Doubled += f.Doubled
-			r.Summary.Lies += f.Lies
+			r.Summary.add(f.Lost, f.Doubled, f.Lies, f.Cuts, f.Stood)
 		}
 	}
 	for _, c := range r.Churn {
 		if ours(c.Name) {
-			r.Summary.Lost += c.Lost
-			r.Summary.Doubled += c.Doubled
+			r.Summary.add(c.Lost, c.Doubled, 0, c.Cuts, c.Stood)
 			r.Summary.Failed += c.Failed
 		}
 	}
 	for _, i := range r.Idle {
 		if ours(i.Name) {
-			r.Summary.Failed += i.Ended
+			r.Summary.add(0, 0, 0, i.Ended, i.Stood)
 		}
 		switch i.Name {
 		case vTacet:
@@ -137,6 +117,57 @@ func (r *Report) sum() {
 			r.Summary.IdleTLS = i.KiB
 		}
 	}
+}
+
+// divide takes the ratios to NATS: plain by plain, and TLS by TLS.
+func (sc *Scenario) divide() {
+	for _, of := range sc.Results {
+		for _, by := range sc.Results {
+			if !strings.HasPrefix(by.Name, "nats") || of == by || of.TLS != by.TLS {
+				continue
+			}
+			if of.Ratios == nil {
+				of.Ratios = map[string]ratios{}
+			}
+			of.Ratios[by.Name] = ratios{ratio(of.Runs, by.Runs, p50), ratio(of.Runs, by.Runs, p99), ratio(of.Runs, by.Runs, perCPU)}
+		}
+	}
+}
+
+// take takes what is in the last line.
+func (s *Summary) take(scenario string, by ratios) {
+	switch kind, _, _ := strings.Cut(scenario, " "); kind {
+	case sPaced:
+		s.P50 = max(s.P50, by.P50.Median)
+	case sSaturated:
+		s.PerCPU = by.PerCPU.Median
+	case sFanout:
+		s.Fanout = by.PerCPU.Median
+	}
+}
+
+// add adds what must not be. Connections that ended while the machine stood still
+// are counted apart.
+func (s *Summary) add(lost, doubled, lies, ended int64, stood float64) {
+	s.Lost += lost
+	s.Doubled += doubled
+	s.Lies += lies
+	if stood < ms(tooStill) {
+		s.Ended += ended
+	} else {
+		s.Excused += ended
+	}
+}
+
+// Wrong says what our relay must never do and did.
+func (r *Report) Wrong() error {
+	if s := r.Summary; s.Lost != 0 || s.Doubled != 0 || s.Lies != 0 || s.Failed != 0 || s.Ended != 0 {
+		return &Problem{
+			fmt.Errorf("the relay lost %d cells, delivered %d twice or out of order, told of %d as delivered to somebody frozen, refused %d connections and ended %d", s.Lost, s.Doubled, s.Lies, s.Failed, s.Ended),
+			"the lines of progress say in which turn; a machine out of files (ulimit -n) or of memory shows first here",
+		}
+	}
+	return nil
 }
 
 // Line is the last line of the table. What was not measured is a dash.
@@ -149,17 +180,6 @@ func (s *Summary) Line() string {
 	}
 	return fmt.Sprintf("load: p50/nats %s, percpu/nats %s, fanout/nats %s, idle KiB plain %s tls %s",
 		show(s.P50, 2), show(s.PerCPU, 2), show(s.Fanout, 2), show(s.IdlePlain, 1), show(s.IdleTLS, 1))
-}
-
-// Wrong says what our relay must never do and did.
-func (r *Report) Wrong() error {
-	if s := r.Summary; s.Lost != 0 || s.Doubled != 0 || s.Lies != 0 || s.Failed != 0 {
-		return &Problem{
-			fmt.Errorf("the relay lost %d cells, delivered %d twice or out of order, told of %d as delivered to somebody frozen, and ended or refused %d connections", s.Lost, s.Doubled, s.Lies, s.Failed),
-			"the lines of progress say in which turn; a machine out of files (ulimit -n) or of memory shows first here",
-		}
-	}
-	return nil
 }
 
 // JSON writes the report as one document.

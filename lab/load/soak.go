@@ -63,7 +63,10 @@ type Soaked struct {
 	Lies     int64    `json:"lies"`     // cells put to frozen receivers and answered as delivered
 	Frosts   int      `json:"frosts"`
 	Connects int64    `json:"connects"` // of devices that come and go
-	Failed   int64    `json:"failed"`   // connects that failed, and idle connections that ended
+	Failed   int64    `json:"failed"`   // connects that failed
+	Ended    int64    `json:"ended"`    // connections that the relay ended, but for frozen ones
+	Cut      int64    `json:"cut"`      // deliveries that were missing on these
+	Stood    float64  `json:"stood_ms"` // the longest time for which the load itself, or all of the machine, stood still
 	P50      float64  `json:"p50_ms"`   // of all that was seen by pairs
 	P99      float64  `json:"p99_ms"`
 	P999     float64  `json:"p999_ms"`
@@ -95,6 +98,7 @@ type soak struct {
 	pairs, fan *crowd
 	carousel   *carousel
 	frost      *frost
+	ice        *crowd // those who put to the frost
 	idle       quiet
 	whole      histogram // of pairs
 
@@ -174,11 +178,13 @@ func (k *soak) run(ctx context.Context, m mix) (err error) {
 		})
 	}
 	k.began = now()
+	stood := newStill()
+	defer stood.end()
 	part(func() error { return k.pairs.pace(shape{Rate: m.Rate}, stop) })
 	part(func() error { return k.fan.pace(shape{Rate: m.FanRate}, stop) })
 	part(func() error { return k.carousel.pace(m.DevRate, stop) })
 	part(func() error { k.carousel.rotate(ctx, stop); return nil })
-	part(func() error { return (&crowd{mouths: k.frost.mouths}).pace(shape{Rate: m.IceRate}, stop) })
+	part(func() error { return k.ice.pace(shape{Rate: m.IceRate}, stop) })
 	part(func() error { return k.frosts(ctx, stop) })
 	err = k.watch(ctx)
 	close(stop)
@@ -186,7 +192,7 @@ func (k *soak) run(ctx context.Context, m mix) (err error) {
 	if err := errors.Join(err, k.err, ctx.Err()); err != nil {
 		return err
 	}
-	k.count(ctx)
+	k.count(ctx, stood)
 	return k.left(ctx)
 }
 
@@ -202,10 +208,11 @@ func (k *soak) gather(ctx context.Context, m mix) (err error) {
 	if k.frost, err = newFrost(k.s, k.v, m.Frozen, &k.carousel.in); err != nil {
 		return err
 	}
-	if k.fan, err = gather(k.s, k.v, shape{Pairs: 1, Fan: m.Fan}, nil); err != nil {
+	k.ice = &crowd{v: k.v, sh: shape{Fan: 1}, mouths: k.frost.mouths}
+	if k.fan, err = gather(k.s, k.v, shape{Pairs: 1, Fan: m.Fan}); err != nil {
 		return err
 	}
-	if k.pairs, err = gather(k.s, k.v, shape{Pairs: m.Pairs, Fan: 1}, nil); err != nil {
+	if k.pairs, err = gather(k.s, k.v, shape{Pairs: m.Pairs, Fan: 1}); err != nil {
 		return err
 	}
 	k.fan.in.to.Store(1 << 62)
@@ -229,7 +236,10 @@ func (k *soak) frosts(ctx context.Context, stop <-chan struct{}) error {
 			return fmt.Errorf("receivers that were frozen: %s", w.Err)
 		}
 		pause(ctx, now()+int64(rest/2))
-		if ended(stop) || ctx.Err() != nil {
+		k.mu.Lock()
+		enough := k.out.Frosts > 0
+		k.mu.Unlock()
+		if ended(stop) && enough || ctx.Err() != nil {
 			return nil
 		}
 		_, lies, err := k.frost.hold(ctx, long)
@@ -257,6 +267,9 @@ func (k *soak) watch(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
+		if err := errors.Join(k.pairs.mend(), k.fan.mend()); err != nil {
+			return err
+		}
 		var h, fan, churn histogram
 		k.pairs.take(&h)
 		k.fan.take(&fan)
@@ -278,38 +291,38 @@ func (k *soak) put() int64 {
 }
 
 // count waits for what is on its way, and sums up.
-func (k *soak) count(ctx context.Context) {
+func (k *soak) count(ctx context.Context, stood *standing) {
 	o := k.out
 	o.Seconds = float64(now()-k.began) / float64(time.Second)
-	fan := int64(o.Mix.Fan)
-	ice := &crowd{mouths: k.frost.mouths}
-	until(ctx, func() bool {
-		return k.pairs.total() >= k.pairs.sent() && k.fan.total() >= k.fan.sent()*fan &&
-			k.pairs.answers() >= k.pairs.sent() && k.fan.answers() >= k.fan.sent() && ice.answers() >= ice.sent()
-	})
+	until(ctx, func() bool { return k.pairs.settled() && k.fan.settled() && k.ice.settled() })
 	o.Put = k.put()
-	o.Missing = k.pairs.sent() + k.fan.sent() + ice.sent() - k.pairs.answers() - k.fan.answers() - ice.answers()
-	k.end(ctx)
-	told := int64(0)
-	for _, c := range []*crowd{k.pairs, k.fan} {
-		o.Seen += c.total()
-		for _, e := range c.ears {
-			o.Doubled += e.doubled
-		}
+	for _, c := range []*crowd{k.pairs, k.fan, k.ice} {
 		for _, m := range c.mouths {
-			told += m.told.Load()
+			o.Missing += max(m.owed(1), 0)
 		}
 	}
-	o.Seen -= o.Doubled
-	o.Lost = k.pairs.sent() + k.fan.sent()*fan - o.Seen
-	o.NotTold = o.Seen - told + k.carousel.missed()
+	for _, m := range k.carousel.mouths {
+		o.Missing += max(m.owed(1), 0)
+	}
+	k.end(ctx)
+	var sum run
+	for _, c := range []*crowd{k.pairs, k.fan, k.ice} {
+		var one run
+		c.count(&one)
+		sum.Delivered, sum.Lost, sum.Cut = sum.Delivered+one.Delivered, sum.Lost+one.Lost, sum.Cut+one.Cut
+		sum.Doubled, sum.Ended = sum.Doubled+one.Doubled, sum.Ended+one.Ended
+		if c != k.ice {
+			sum.Told += one.Told
+		}
+	}
 	c := k.carousel
-	o.Seen += c.sent.Load() - c.lost.Load()
-	o.Lost += c.lost.Load()
-	o.Doubled += c.doubled.Load()
-	o.Missing += c.sent.Load() - c.sum((*mouth).answered)
-	o.Connects, o.Failed = c.connects.Load(), c.failed.Load()+k.idle.early
+	o.Lost, o.Doubled, o.Cut = sum.Lost+c.lost.Load(), sum.Doubled+c.doubled.Load(), sum.Cut+c.cut.Load()
+	o.Seen = sum.Delivered + c.sent.Load() - c.lost.Load() - c.cut.Load()
+	o.NotTold = sum.Delivered - sum.Told + c.missed()
+	o.Connects, o.Failed = c.connects.Load(), c.failed.Load()
+	o.Ended = sum.Ended + c.cuts.Load() + c.sum(func(m *mouth) int64 { return m.cuts.Load() }) + k.idle.early
 	o.P50, o.P99, o.P999 = ms(k.whole.quantile(.5)), ms(k.whole.quantile(.99)), ms(k.whole.quantile(.999))
+	o.Stood = max(ms(stood.end()), ms(k.whole.most))
 	o.Memory = judge(o.Samples, max(k.For/3, soakWarm))
 }
 
@@ -355,7 +368,10 @@ func (o *Soaked) Wrong() error {
 	tell(o.Doubled, "delivered twice or out of order")
 	tell(o.Missing, "puts not answered")
 	tell(o.Lies, "told of as delivered to somebody frozen")
-	tell(o.Failed, "connections refused or ended")
+	tell(o.Failed, "connections refused")
+	if o.Stood < ms(tooStill) {
+		tell(o.Ended, "connections ended")
+	}
 	if o.Left > o.Base {
 		why = append(why, fmt.Sprintf("%d goroutines after everybody left, %d before anybody came", o.Left, o.Base))
 	}
@@ -374,8 +390,12 @@ func (o *Soaked) Line() string {
 	if o.Memory.Judged {
 		memory = fmt.Sprintf("memory %+.1f MiB in %.0f s (at most %.1f)", o.Memory.MiB, o.Memory.Seconds, o.Memory.Bound)
 	}
-	return fmt.Sprintf("soak: %.0f s, %d put, %d seen, %d lost, %d doubled, %d lies in %d frosts, %d connects, p50 %.2f ms, p99 %.1f, p99.9 %.1f, %s, goroutines %d before and %d after",
-		o.Seconds, o.Put, o.Seen, o.Lost, o.Doubled, o.Lies, o.Frosts, o.Connects, o.P50, o.P99, o.P999, memory, o.Base, o.Left)
+	ended := ""
+	if o.Ended > 0 {
+		ended = fmt.Sprintf(" (the machine stood still for up to %.1f s: %d connections ended, with %d deliveries)", o.Stood/1000, o.Ended, o.Cut)
+	}
+	return fmt.Sprintf("soak: %.0f s, %d put, %d seen, %d lost%s, %d doubled, %d lies in %d frosts, %d connects, p50 %.2f ms, p99 %.1f, p99.9 %.1f, %s, goroutines %d before and %d after",
+		o.Seconds, o.Put, o.Seen, o.Lost, ended, o.Doubled, o.Lies, o.Frosts, o.Connects, o.P50, o.P99, o.P999, memory, o.Base, o.Left)
 }
 
 // JSON writes all of it as one document.
