@@ -48,6 +48,8 @@ func networkError(err error) error {
 		return ErrForged
 	case errors.Is(err, transport.ErrIdentity):
 		return ErrRelayKey
+	case errors.Is(err, transport.ErrForeign):
+		return ErrForeign
 	case errors.Is(err, transport.ErrNothing), errors.Is(err, context.Canceled):
 		return err
 	}

@@ -14,6 +14,7 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
+	"fmt"
 	"io"
 	"time"
 
@@ -53,6 +54,7 @@ var (
 	ErrWords      = errors.New("these are not 24 valid recovery words")
 	ErrNoRelay    = errors.New("no relay is set: accept an invite or name one")
 	ErrNetwork    = errors.New("the relay cannot be reached")
+	ErrForeign    = fmt.Errorf("%w: what answers in its place is no relay", ErrNetwork)
 	ErrRunning    = errors.New("already running")
 	ErrClosed     = errors.New("the profile was closed")
 )

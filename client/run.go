@@ -171,7 +171,9 @@ func plain(err error) string {
 	case err == nil:
 		return ""
 	case errors.Is(err, transport.ErrIdentity):
-		return "the relay does not have the key that was pinned: nothing is sent or received; ask its operator"
+		return "the relay does not have the key that was pinned: nothing is sent or received; if this network has a sign-in page, sign in first, else ask the relay's operator"
+	case errors.Is(err, transport.ErrForeign):
+		return "what answers in the relay's place is no relay, perhaps a sign-in page of this network: open any web page to see; messages wait here and nothing is lost"
 	case errors.Is(err, transport.ErrTime):
 		return doubtedTime
 	case errors.Is(err, transport.ErrRefused):

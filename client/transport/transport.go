@@ -37,6 +37,9 @@ var (
 	ErrRefused = errors.New("refused by the transport")
 	// ErrIdentity: the other end is not who was pinned. Never carry on.
 	ErrIdentity = errors.New("the other end does not have the pinned key")
+	// ErrForeign: what answers is not of this transport at all, as a network's
+	// sign-in page is not. It may be gone soon: try again later.
+	ErrForeign = errors.New("what answers in its place is no relay")
 	// ErrTime: the other end's signed time is not to be believed, or ours is not.
 	ErrTime = errors.New("signed time is too far from the local clock")
 	// ErrNothing: what was asked for is not there, or not any more.

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/tacet-chat/tacet/client"
+	"github.com/tacet-chat/tacet/client/transport"
 	"github.com/tacet-chat/tacet/ui/text"
 )
 
@@ -152,7 +153,11 @@ func notReached(err error) error {
 	if !errors.Is(err, client.ErrNetwork) {
 		return err
 	}
-	return &text.Failure{What: err.Error(), Means: "No profile was made.", Hint: "is the relay running, and is its name right?", Err: err}
+	hint := "is the relay running, and is its name right?"
+	if errors.Is(err, transport.ErrForeign) || errors.Is(err, client.ErrForeign) {
+		hint = text.Explain(client.ErrForeign).Hint
+	}
+	return &text.Failure{What: err.Error(), Means: "No profile was made.", Hint: hint, Err: err}
 }
 
 // chooseRelay reads --relay, and asks about a key that nobody compared.

@@ -3,8 +3,8 @@ package rpc
 import "errors"
 
 func failureOf(err error) *failure {
-	for i, k := range known {
-		if errors.Is(err, k) {
+	for i := len(known) - 1; i >= 0; i-- { // a newer one may be a sort of an older one
+		if errors.Is(err, known[i]) {
 			return &failure{Code: codeFirst - i, Message: err.Error()}
 		}
 	}

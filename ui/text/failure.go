@@ -58,6 +58,7 @@ var failures = []struct {
 	{client.ErrState, "", "`tacet contacts show NAME` says how you stand"},
 	{client.ErrWords, "", "look for a wrong or a missing word; numbers and line breaks between them do not matter"},
 	{client.ErrNoRelay, "", "accept an invite, which brings its relay; or make the profile with `--relay HOST`"},
+	{client.ErrForeign, waiting, "does this network have a sign-in page? Open any web page in a browser to see, and try again"},
 	{client.ErrNetwork, waiting, "check the network and the relay's name; `tacet doctor` looks closer"},
 	{client.ErrRunning, "", ""},
 	{client.ErrClosed, waiting, "try again"},

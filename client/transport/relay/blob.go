@@ -32,7 +32,7 @@ func (r *Relay) PutBlob(ctx context.Context, p *wire.BlobPut) (wire.Receipt, err
 	ctx, cancel := r.bound(ctx, requestWithin)
 	defer cancel()
 	name := once()
-	d, err := r.describe(ctx, name)
+	d, err := r.describe(ctx, name, descriptorAge)
 	if err != nil {
 		return wire.Receipt{}, plain(ctx, err)
 	}
@@ -96,7 +96,7 @@ func (r *Relay) introduced(ctx context.Context, isolate string) error {
 	if !r.at.plain {
 		return nil
 	}
-	_, err := r.describe(ctx, isolate)
+	_, err := r.describe(ctx, isolate, descriptorAge)
 	return err
 }
 

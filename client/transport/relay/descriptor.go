@@ -12,8 +12,8 @@ import (
 	"github.com/tacet-chat/tacet/internal/wire"
 )
 
-// Descriptor returns what the relay says of itself, checked against the pinned
-// realm key. It is at most an hour old.
+// Descriptor returns what the relay says of itself now, checked against the
+// pinned realm key: who asks, asks whether it is there.
 func (r *Relay) Descriptor(ctx context.Context) (wire.Descriptor, error) {
 	if err := r.enter(); err != nil {
 		return wire.Descriptor{}, err
@@ -21,7 +21,7 @@ func (r *Relay) Descriptor(ctx context.Context) (wire.Descriptor, error) {
 	defer r.calls.Done()
 	ctx, cancel := r.bound(ctx, requestWithin)
 	defer cancel()
-	d, err := r.describe(ctx, once())
+	d, err := r.describe(ctx, once(), 0)
 	if err != nil {
 		return wire.Descriptor{}, plain(ctx, err)
 	}
@@ -31,20 +31,20 @@ func (r *Relay) Descriptor(ctx context.Context) (wire.Descriptor, error) {
 }
 
 // describe returns the descriptor for all connections to share, which is not to
-// be changed. If it has to be fetched, one caller does, over the name that its
+// be changed, at most as old as age. If it has to be fetched, one caller does, over the name that its
 // own connection will have: the others then have no request that could be
 // counted with theirs.
-func (r *Relay) describe(ctx context.Context, isolate string) (*wire.Descriptor, error) {
+func (r *Relay) describe(ctx context.Context, isolate string, age time.Duration) (*wire.Descriptor, error) {
+	if d := r.described(age); d != nil {
+		return d, nil
+	}
 	select {
 	case r.asking <- struct{}{}:
 		defer func() { <-r.asking }()
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
-	r.mu.Lock()
-	d, age := r.descriptor, time.Since(r.fetched)
-	r.mu.Unlock()
-	if d != nil && age < descriptorAge {
+	if d := r.described(age); d != nil {
 		return d, nil
 	}
 	answer, err := r.ask(ctx, request{isolate: isolate, pin: &r.pin, method: http.MethodGet, path: "/v1/realm", limit: wire.MaxDescriptor})
@@ -65,6 +65,17 @@ func (r *Relay) describe(ctx context.Context, isolate string) (*wire.Descriptor,
 	defer r.mu.Unlock()
 	r.descriptor, r.fetched = &fresh, time.Now()
 	return &fresh, nil
+}
+
+// described returns the descriptor that was fetched last if it is younger than
+// age, else nil.
+func (r *Relay) described(age time.Duration) *wire.Descriptor {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.descriptor != nil && time.Since(r.fetched) < age {
+		return r.descriptor
+	}
+	return nil
 }
 
 // distrust forgets the descriptor: what was signed does not fit it, as after

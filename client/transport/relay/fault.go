@@ -29,6 +29,7 @@ var (
 	errBroken = &fault{text: "the connection broke"}
 	errSilent = &fault{text: "the relay has fallen silent"}
 	errBusy   = &fault{text: "too many puts are waiting for this connection"}
+	foreign   = &fault{text: transport.ErrForeign.Error(), kind: transport.ErrForeign}
 )
 
 // broken is a fault of the relay: it does not keep to the protocol.
@@ -75,7 +76,9 @@ func plain(ctx context.Context, err error) error {
 		return ctx.Err()
 	case errors.As(err, &dns):
 		return &fault{text: "the relay's name was not found"}
-	case errors.As(err, &alert), errors.As(err, &record):
+	case errors.As(err, &record): // a web page, for one
+		return foreign
+	case errors.As(err, &alert):
 		return &fault{text: "the other end does not speak TLS as a relay does"}
 	case errors.As(err, &code):
 		return &fault{text: "connecting: " + code.Error()}

@@ -193,3 +193,25 @@ func TestAPutConnectionThatIsGoneEnds(t *testing.T) {
 		}
 	})
 }
+
+func TestAnAnswerThatIsOverdueMakesAllProveThemselves(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFake(t, "relay.example")
+		r := f.join()
+		f.script("/v1/watch", deaf(f))
+		w := start(t, r, transport.Watch{Set: owns(1)})
+		<-w.ready
+		f.script("/v1/put", func(ws *websocket.Conn) { f.read(ws); f.swallow(ws) })
+		const want = wire.AnswerAfter + 5*time.Second + probed
+		began := time.Now()
+		_, err := put(t, r, "")
+		mustBeTemporary(t, err)
+		if got := time.Since(began); got != want {
+			t.Errorf("got the end of the put after %v, want it after %v", got, want)
+		}
+		mustBeTemporary(t, <-w.ended)
+		if got := time.Since(began); got != want {
+			t.Errorf("got the end of the watch after %v, want it after %v", got, want)
+		}
+	})
+}

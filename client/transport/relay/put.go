@@ -174,11 +174,27 @@ func (l *link) take(b []byte, next *uint64, late func()) []byte {
 		b = binary.BigEndian.AppendUint64(b, *next) // a counter: it says nothing
 		b = append(b, f.frame...)
 		f.frame = nil
-		f.late = time.AfterFunc(answerWithin, late)
+		f.late = time.AfterFunc(unsureAfter, l.unsure(*next, late))
 		l.sent[*next] = f
 	}
 	l.waiting = append(l.waiting[:0], l.waiting[n:]...)
 	return b
+}
+
+// unsure has the connections asked about when an answer is overdue, and ends
+// this one if it does not come at all.
+func (l *link) unsure(id uint64, late func()) func() {
+	return func() {
+		l.relay.mu.Lock()
+		f := l.sent[id]
+		if f != nil {
+			f.late = time.AfterFunc(answerWithin-unsureAfter, late)
+		}
+		l.relay.mu.Unlock()
+		if f != nil {
+			l.relay.doubt()
+		}
+	}
 }
 
 // answer gives a put its receipt.

@@ -28,10 +28,11 @@ const (
 	requestWithin = 90 * time.Second // one HTTP request with its answer
 	writeWithin   = 20 * time.Second // one message into the socket
 	answerWithin  = wire.AnswerAfter + 20*time.Second
-	silenceSlack  = 15 * time.Second // beyond ping and pong, before silence means broken
-	idleAfter     = 4 * time.Minute  // a put connection without puts is closed
-	descriptorAge = time.Hour        // a descriptor is asked for again
-	lingerFor     = time.Second      // for the last echoes of a watch that ends
+	unsureAfter   = wire.AnswerAfter + 5*time.Second // without an answer, until the connection is asked about
+	silenceSlack  = 15 * time.Second                 // beyond ping and pong, before silence means broken
+	idleAfter     = 4 * time.Minute                  // a put connection without puts is closed
+	descriptorAge = time.Hour                        // a descriptor is asked for again
+	lingerFor     = time.Second                      // for the last echoes of a watch that ends
 )
 
 // Options say which relay, and how it is reached.

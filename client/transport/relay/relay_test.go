@@ -158,6 +158,9 @@ func TestDescriptorIsSharedForAnHour(t *testing.T) {
 		}
 		all.Wait()
 		<-w.ready
+		if got := f.asked("/v1/realm"); got != 1 {
+			t.Errorf("got %d requests for the descriptor, want 1", got)
+		}
 		d, err := r.Descriptor(t.Context())
 		if err != nil || d.Realm != f.descriptor.Realm {
 			t.Errorf("got %v, %v, want the relay's descriptor", d, err)
@@ -166,15 +169,15 @@ func TestDescriptorIsSharedForAnHour(t *testing.T) {
 		if d, _ = r.Descriptor(t.Context()); d.Roles[0] != "live" {
 			t.Errorf("got role %q, want live: the copy is the caller's own", d.Roles[0])
 		}
-		if got := f.asked("/v1/realm"); got != 1 {
-			t.Errorf("got %d requests for the descriptor, want 1", got)
+		if got := f.asked("/v1/realm"); got != 3 {
+			t.Errorf("got %d requests for the descriptor, want one more for each who asks for it", got)
 		}
 		time.Sleep(time.Hour)
 		if _, err := put(t, r, "z"); err != nil {
 			t.Error(err)
 		}
-		if got := f.asked("/v1/realm"); got != 2 {
-			t.Errorf("got %d requests for the descriptor, want 2 after an hour", got)
+		if got := f.asked("/v1/realm"); got != 4 {
+			t.Errorf("got %d requests for the descriptor, want one more after an hour", got)
 		}
 	})
 }

@@ -42,7 +42,7 @@ type socket struct {
 func (r *Relay) open(ctx context.Context, path, isolate string, limit int, told func(int64)) (*socket, error) {
 	ctx, cancel := r.bound(ctx, connectWithin)
 	defer cancel()
-	d, err := r.describe(ctx, isolate)
+	d, err := r.describe(ctx, isolate, descriptorAge)
 	if err != nil {
 		return nil, plain(ctx, err)
 	}

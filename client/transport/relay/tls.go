@@ -36,6 +36,15 @@ func (s *shown) config(host string, pin *[32]byte) *tls.Config {
 	}
 }
 
+// noRealm is the error for what shows no realm key: without a pin it is no
+// relay; with one, it stands where that relay should be.
+func noRealm(pin *[32]byte, how string) error {
+	if pin == nil {
+		return foreign
+	}
+	return stranger(how)
+}
+
 // checkChain checks that a chain is [leaf, realm], where realm is signed by
 // itself with Ed25519, has the pinned key and signed the leaf, and that the leaf
 // is valid at now. It returns the fingerprint of the realm key.
@@ -43,12 +52,12 @@ func (s *shown) config(host string, pin *[32]byte) *tls.Config {
 // spec: relay-api.md#realm-key-and-certificates
 func checkChain(chain []*x509.Certificate, pin *[32]byte, now time.Time) (realm [32]byte, err error) {
 	if len(chain) != 2 {
-		return realm, stranger("the certificates of the relay")
+		return realm, noRealm(pin, "the certificates of the relay")
 	}
 	leaf, ca := chain[0], chain[1]
 	public, ok := ca.PublicKey.(ed25519.PublicKey)
 	if !ok {
-		return realm, stranger("the certificate of the realm")
+		return realm, noRealm(pin, "the certificate of the realm")
 	}
 	realm = sha256.Sum256(public)
 	if pin != nil && realm != *pin {

@@ -131,8 +131,11 @@ func TestPlainRelayIsNotSpokenToWhereTLSIsDue(t *testing.T) {
 		o.Name = "relay.example"
 		r, _ := relay.New(o)
 		defer r.Close()
-		for _, err := range calls(t, r) {
+		for call, err := range calls(t, r) {
 			mustBeTemporary(t, err)
+			if !errors.Is(err, transport.ErrForeign) {
+				t.Errorf("%s: got error %v, want ErrForeign", call, err)
+			}
 		}
 		if len(f.requests) != 0 {
 			t.Errorf("got requests %v without TLS, want none", f.requests)
