@@ -270,6 +270,7 @@ func (b *bench) churn(ctx context.Context, v *variant, n int) (r coming, err err
 	mem0, err0 := resident(s.pid())
 	cpu0, err1 := cpuTime(s.pid())
 	pause(ctx, now()+2*int64(b.cycle))
+	until(ctx, func() bool { return c.connects.Load() > connects0 }) // a machine that stands still would make it nothing
 	connects1, t1 := c.connects.Load(), now()
 	cpu1, err2 := cpuTime(s.pid())
 	mem1, err3 := resident(s.pid())

@@ -190,7 +190,7 @@ func (b *bench) frozen(ctx context.Context, v *variant) (r stiff, err error) {
 	var ignore, before, then histogram
 	c.take(&ignore)
 	pause(ctx, now()+int64(b.Length))
-	c.take(&before)
+	until(ctx, func() bool { c.take(&before); return before.n > 0 })
 	mem0, _ := resident(s.pid())
 	r.ToFrozen, r.Lies, err = f.hold(ctx, max(b.Length, 2*b.still))
 	mem1, _ := resident(s.pid())
