@@ -16,7 +16,7 @@ func loadCommand(ran *bool) *cobra.Command {
 		Short: "Measure a relay, and other brokers beside it",
 		Args:  cobra.NoArgs,
 	}
-	cmd.AddCommand(liveCommand(ran), soakCommand(ran))
+	cmd.AddCommand(liveCommand(ran), soakCommand(ran), holdCommand(ran))
 	return cmd
 }
 
@@ -119,6 +119,47 @@ full), or goroutines were left after everybody had gone.`,
 	}
 	f := cmd.Flags()
 	f.DurationVar(&o.For, "for", 0, "how long (10m)")
+	f.BoolVar(&o.Plain, "plain", false, "without TLS")
+	f.BoolVar(&o.Short, "short", false, "with few of everything")
+	f.BoolVar(&asJSON, "json", false, "print one JSON document instead of a line")
+	return cmd
+}
+
+func holdCommand(ran *bool) *cobra.Command {
+	var o load.HoldOptions
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:   "hold",
+		Short: "Hold idle connections while others come and go beside them",
+		Long: `Hold idle connections while others come and go beside them.
+
+Each watches 16 addresses. Those that stay say nothing; those that come prove
+their addresses and go at once, half of them without a word. The exit status is 1
+if one of the first ended, one of the others was refused, or the others left
+goroutines or memory behind.`,
+		Example: `  tacet-lab load hold --idle 10000 --rate 500 --for 1m`,
+		Args:    cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			*ran = true
+			o.Progress = os.Stderr
+			h, err := load.Hold(cmd.Context(), o)
+			if err != nil {
+				return err
+			}
+			if asJSON {
+				if err := h.JSON(os.Stdout); err != nil {
+					return err
+				}
+			} else {
+				fmt.Println(h.Line())
+			}
+			return h.Wrong()
+		},
+	}
+	f := cmd.Flags()
+	f.IntVar(&o.Idle, "idle", 0, "connections that stay (10000)")
+	f.IntVar(&o.Rate, "rate", 0, "connections a second that come and go (500)")
+	f.DurationVar(&o.For, "for", 0, "how long (1m)")
 	f.BoolVar(&o.Plain, "plain", false, "without TLS")
 	f.BoolVar(&o.Short, "short", false, "with few of everything")
 	f.BoolVar(&asJSON, "json", false, "print one JSON document instead of a line")
