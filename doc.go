@@ -35,7 +35,7 @@
 // Relay (relay/, the server is its root package):
 //
 //	internal/hub     live watch and put on one node
-//	internal/bus     the same over several nodes
+//	internal/bus     the same over several nodes; bus/natslink carries it
 //	internal/ws      WebSocket frames of known sizes
 //	internal/window  the last minute, for replay
 //	internal/blob    create-only blobs with signed receipts

@@ -51,6 +51,7 @@ const layers = `
 	relay/internal/ws:
 	relay/internal/window:    internal/wire
 	relay/internal/bus:       internal/key internal/wire relay/internal/window
+	relay/internal/bus/natslink: relay/internal/bus
 	relay/internal/hub:       internal/key internal/wire relay/internal/bus relay/internal/gate relay/internal/window relay/internal/ws
 	relay/internal/blob:      internal/key internal/wire relay/internal/gate
 	relay/internal/memory:    internal/key internal/wire relay/internal/blob
@@ -102,6 +103,8 @@ var onlyIn = map[string]string{
 	"filippo.io/edwards25519":                    "internal/addr",
 	"github.com/coder/websocket":                 "client/transport/relay",
 	"github.com/spf13/cobra":                     "cmd/...",
+	"github.com/nats-io/nats.go":                 "relay/internal/bus/natslink",
+	"github.com/nats-io/nats-server/v2/server":   "relay/internal/bus/natslink",
 	"crypto/hpke":                                "internal/key internal/sealed",
 	"golang.org/x/crypto/chacha20poly1305":       "internal/sealed internal/invite client/internal/vault",
 }

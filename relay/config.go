@@ -1,7 +1,7 @@
 package relay
 
 import (
-	_ "embed"
+	"embed"
 	"errors"
 	"fmt"
 	"io"
@@ -109,6 +109,12 @@ type Config struct {
 	// One line to those who use this relay, at most 200 bytes.
 	Policy string `toml:"policy"`
 
+	// Several relays as one realm: see the keys.
+	Cluster Cluster `toml:"cluster"`
+
+	// A NATS server between the relays of a realm: see the keys.
+	NATS NATS `toml:"nats"`
+
 	// Listener takes the place of Listen's socket where it is not nil: one that
 	// was opened by somebody else, or that says where its peers come from. Listen
 	// still says whether this is loopback. The relay closes it.
@@ -134,6 +140,7 @@ func Default() Config {
 	return Config{
 		Listen: "127.0.0.1:7117", TLS: "auto", Data: defaultData(), Roles: []string{RoleLive, RoleBlob},
 		ProxyTrust: []string{"127.0.0.1", "::1"}, Period: 1800, Ping: 60, WindowMiB: 64, QueueMiB: 64, BlobMiB: 1024, MaxConnections: 4096,
+		Cluster:          Cluster{Drain: 5},
 		LimitConnections: 6000, LimitWatches: 3000, LimitPuts: 6000, LimitBlobs: 60, LimitReads: 6000,
 	}
 }
@@ -175,10 +182,16 @@ func ParseConfig(text []byte) (Config, error) {
 
 // fill puts defaults where there is nothing. An empty Data means something.
 func (c *Config) fill() {
-	d := reflect.ValueOf(Default())
-	v := reflect.ValueOf(c).Elem()
+	fill(reflect.ValueOf(c).Elem(), reflect.ValueOf(Default()))
+}
+
+func fill(v, d reflect.Value) {
 	for i := range v.NumField() {
 		f := v.Field(i)
+		if f.Kind() == reflect.Struct {
+			fill(f, d.Field(i))
+			continue
+		}
 		if name := v.Type().Field(i).Name; name != "Data" && (f.IsZero() || f.Kind() == reflect.Slice && f.Len() == 0) {
 			f.Set(d.Field(i))
 		}
@@ -204,6 +217,9 @@ func (c *Config) check() error {
 			return bad("roles", `roles are "live" and "blob"`)
 		}
 	}
+	if err := c.checkCluster(bad); err != nil {
+		return err
+	}
 	if c.Period != 600 && c.Period != 1800 && c.Period != 3600 {
 		return bad("period", "period is 600, 1800 or 3600")
 	}
@@ -227,18 +243,33 @@ func (c *Config) check() error {
 		between("limit_puts", c.LimitPuts, 1, gate.MaxLimit),
 		between("limit_blobs", c.LimitBlobs, 1, gate.MaxLimit),
 		between("limit_reads", c.LimitReads, 1, gate.MaxLimit),
+		between("cluster.drain", c.Cluster.Drain, 1, 300),
 	)
 }
 
-//go:embed config.go
-var source string
+//go:embed config.go cluster_config.go
+var sources embed.FS
 
 // Example returns the default configuration as TOML, with the manual as its
-// comments. It is read out of this file, so that there is one manual.
+// comments. It is read out of the source, so that there is one manual.
 func Example() string {
-	var out, comment strings.Builder
-	v := reflect.ValueOf(Default())
-	_, body, _ := strings.Cut(source, "\ntype Config struct {\n")
+	var text strings.Builder
+	for _, name := range []string{"config.go", "cluster_config.go"} {
+		b, err := sources.ReadFile(name)
+		if err != nil {
+			panic(err) // it is embedded
+		}
+		text.Write(b)
+	}
+	var out strings.Builder
+	explain(&out, text.String(), reflect.ValueOf(Default()))
+	return strings.TrimSuffix(out.String(), "\n")
+}
+
+// explain writes the keys of a struct, then its tables.
+func explain(out *strings.Builder, source string, v reflect.Value) {
+	var comment, tables strings.Builder
+	_, body, _ := strings.Cut(source, "\ntype "+v.Type().Name()+" struct {\n")
 	for line := range strings.Lines(body) {
 		line = strings.TrimSpace(line)
 		if line == "}" {
@@ -253,12 +284,17 @@ func Example() string {
 		if !ok {
 			continue
 		}
-		if keyName := f.Tag.Get("toml"); keyName != "-" {
-			fmt.Fprintf(&out, "%s%s = %s\n\n", comment.String(), keyName, spell(v.FieldByIndex(f.Index)))
+		switch keyName := f.Tag.Get("toml"); {
+		case keyName == "-":
+		case f.Type.Kind() == reflect.Struct:
+			fmt.Fprintf(&tables, "%s[%s]\n\n", comment.String(), keyName)
+			explain(&tables, source, v.FieldByIndex(f.Index))
+		default:
+			fmt.Fprintf(out, "%s%s = %s\n\n", comment.String(), keyName, spell(v.FieldByIndex(f.Index)))
 		}
 		comment.Reset()
 	}
-	return strings.TrimSuffix(out.String(), "\n")
+	out.WriteString(tables.String())
 }
 
 // spell writes a value in TOML.

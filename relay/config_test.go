@@ -13,8 +13,8 @@ func TestTheExampleIsTheDefault(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := Default()
-	want.Origins = cfg.Origins // empty and absent are one
-	if len(cfg.Origins) != 0 || !reflect.DeepEqual(cfg, want) {
+	want.Origins, want.Cluster.Nodes = cfg.Origins, cfg.Cluster.Nodes // empty and absent are one
+	if len(cfg.Cluster.Nodes) != 0 || len(cfg.Origins) != 0 || !reflect.DeepEqual(cfg, want) {
 		t.Errorf("got %+v, want %+v", cfg, want)
 	}
 }
@@ -31,58 +31,78 @@ func TestTheExampleExplainsEveryKey(t *testing.T) {
 		}
 		before = line
 	}
-	want := 0
-	for f := range reflect.TypeFor[Config]().Fields() {
-		if f.Tag.Get("toml") == "" {
-			t.Errorf("%s has no name in TOML", f.Name)
-		} else if f.Tag.Get("toml") != "-" {
-			want++
-		}
-	}
+	want := count(t, reflect.TypeFor[Config]())
 	if keys != want {
 		t.Errorf("got %d keys, want %d", keys, want)
 	}
 }
 
+// count counts the keys of a struct and of its tables.
+func count(t *testing.T, of reflect.Type) (n int) {
+	for f := range of.Fields() {
+		switch name := f.Tag.Get("toml"); {
+		case name == "":
+			t.Errorf("%s has no name in TOML", f.Name)
+		case name == "-":
+		case f.Type.Kind() == reflect.Struct:
+			n += count(t, f.Type)
+		default:
+			n++
+		}
+	}
+	return n
+}
+
 func TestConfigurationsThatAreRefused(t *testing.T) {
 	for text, want := range map[string]string{
-		"lisen = ':7117'":      "unknown key: lisen",
-		"[limits]\nputs = 3":   "unknown key: limits",
-		"listen = 3":           "reading configuration",
-		"listen = ":            "reading configuration",
-		"listen = '127.0.0.1'": "listen",
-		"listen = ':'":         "listen",
-		"tls = 'maybe'":        "tls",
-		"listen = 'unix:'":     "listen",
-		"listen = 'unix:/" + strings.Repeat("x", 103) + "'": "listen",
-		"tls = 'proxy'\nlisten = ':7117'":                   "proxy that is named",
-		"tls = 'proxy'\nproxy_protocol = true":              "proxy_protocol",
-		"tls = 'off'\nproxy_protocol = true":                "proxy_protocol",
-		"tls = 'off'\nonion = '127.0.0.1:1'":                "onion",
-		"tls = 'proxy'\nonion = '127.0.0.1:1'":              "onion",
-		"onion = ':7118'":                                   "onion",
-		"onion = '192.0.2.1:7118'":                          "onion",
-		"proxy_trust = ['localhost']":                       "proxy_trust",
-		"proxy_trust = ['192.0.2.1/24']":                    "proxy_trust",
-		"proxy_trust = ['0.0.0.0/0']":                       "proxy_trust",
-		"tls = 'off'\nlisten = ':7117'":                     "loopback",
-		"tls = 'off'\nlisten = '192.0.2.1:7117'":            "loopback",
-		"tls = 'off'\nlisten = '[::]:7117'":                 "loopback",
-		"tls = 'off'\nlisten = 'example.org:1'":             "loopback",
-		"roles = ['park']":                                  "roles",
-		"period = 60":                                       "period",
-		"ping = 4":                                          "ping",
-		"ping = 241":                                        "ping",
-		"window_mib = 5000":                                 "window_mib",
-		"blob_mib = -1":                                     "blob_mib",
-		"max_connections = -5":                              "max_connections",
-		"limit_puts = 70000":                                "limit_puts",
-		"origins = ['*']":                                   "origins",
-		"origins = ['https://*.example']":                   "origins",
-		"origins = ['https://a/b']":                         "origins",
-		"policy = \"two\\nlines\"":                          "policy",
-		"policy = '" + strings.Repeat("x", 201) + "'":       "policy",
-		strings.Repeat("#", MaxConfig+1):                    "over",
+		"lisen = ':7117'":                              "unknown key: lisen",
+		"[limits]\nputs = 3":                           "unknown key: limits",
+		"listen = 3":                                   "reading configuration",
+		"[cluster]\nlisten = ':7118'":                  "roles",
+		"roles = ['live']\n[cluster]\nlisten = '7118'": "cluster.listen",
+		"roles = ['live']\n[cluster]\nlisten = ':7118'\nnodes = ['a']":                "cluster.nodes",
+		"roles = ['live']\n[cluster]\nlisten = ':7118'\nadvertise = 'a'":              "cluster.advertise",
+		"roles = ['live']\n[cluster]\nnodes = ['a:1']":                                "cluster.listen",
+		"roles = ['live']\n[cluster]\ndrain = 1000":                                   "cluster.drain",
+		"roles = ['live']\n[cluster]\nlisten = ':7118'\n[nats]\nurl = 'tls://a:4222'": "both",
+		"roles = ['live']\n[nats]\nurl = 'http://a'":                                  "nats.url",
+		"data = ''\nroles = ['live']\n[cluster]\nlisten = ':7118'":                    "data directory",
+		"[cluster]\nlissen = ':7118'":                                                 "unknown key: cluster.lissen",
+		"[nats]\nuser = 'me'":                                                         "unknown key: nats.user",
+		"listen = ":                                                                   "reading configuration",
+		"listen = '127.0.0.1'":                                                        "listen",
+		"listen = ':'":                                                                "listen",
+		"tls = 'maybe'":                                                               "tls",
+		"listen = 'unix:'":                                                            "listen",
+		"listen = 'unix:/" + strings.Repeat("x", 103) + "'":                           "listen",
+		"tls = 'proxy'\nlisten = ':7117'":                                             "proxy that is named",
+		"tls = 'proxy'\nproxy_protocol = true":                                        "proxy_protocol",
+		"tls = 'off'\nproxy_protocol = true":                                          "proxy_protocol",
+		"tls = 'off'\nonion = '127.0.0.1:1'":                                          "onion",
+		"tls = 'proxy'\nonion = '127.0.0.1:1'":                                        "onion",
+		"onion = ':7118'":                                                             "onion",
+		"onion = '192.0.2.1:7118'":                                                    "onion",
+		"proxy_trust = ['localhost']":                                                 "proxy_trust",
+		"proxy_trust = ['192.0.2.1/24']":                                              "proxy_trust",
+		"proxy_trust = ['0.0.0.0/0']":                                                 "proxy_trust",
+		"tls = 'off'\nlisten = ':7117'":                                               "loopback",
+		"tls = 'off'\nlisten = '192.0.2.1:7117'":                                      "loopback",
+		"tls = 'off'\nlisten = '[::]:7117'":                                           "loopback",
+		"tls = 'off'\nlisten = 'example.org:1'":                                       "loopback",
+		"roles = ['park']":                                                            "roles",
+		"period = 60":                                                                 "period",
+		"ping = 4":                                                                    "ping",
+		"ping = 241":                                                                  "ping",
+		"window_mib = 5000":                                                           "window_mib",
+		"blob_mib = -1":                                                               "blob_mib",
+		"max_connections = -5":                                                        "max_connections",
+		"limit_puts = 70000":                                                          "limit_puts",
+		"origins = ['*']":                                                             "origins",
+		"origins = ['https://*.example']":                                             "origins",
+		"origins = ['https://a/b']":                                                   "origins",
+		"policy = \"two\\nlines\"":                                                    "policy",
+		"policy = '" + strings.Repeat("x", 201) + "'":                                 "policy",
+		strings.Repeat("#", MaxConfig+1):                                              "over",
 	} {
 		_, err := ParseConfig([]byte(text))
 		var p *Problem

@@ -52,6 +52,9 @@ func Doctor(ctx context.Context, cfg Config) []Check {
 	if cfg.Data != "" {
 		checks = append(checks, checkStore(cfg.Data, running))
 	}
+	if cfg.clustered() {
+		checks = append(checks, checkCluster(ctx, &cfg, status, running))
+	}
 	if running {
 		checks = append(checks, checkAnswer(ctx, status))
 	} else {

@@ -30,6 +30,7 @@ import (
 	"github.com/tacet-chat/tacet/internal/key"
 	"github.com/tacet-chat/tacet/internal/wire"
 	"github.com/tacet-chat/tacet/relay/internal/blob"
+	"github.com/tacet-chat/tacet/relay/internal/bus"
 	"github.com/tacet-chat/tacet/relay/internal/gate"
 	"github.com/tacet-chat/tacet/relay/internal/hub"
 	"github.com/tacet-chat/tacet/relay/internal/memory"
@@ -57,6 +58,9 @@ type Relay struct {
 	certs  *certificates // nil without TLS
 	gate   *gate.Gate
 	hub    *hub.Hub
+	mesh   *bus.Mesh     // nil without a cluster
+	link   link          // of mesh
+	peers  *certificates // for routes to other nodes; nil without
 	blobs  *blob.Blobs   // nil if the role is off
 	disk   *sqlite.Store // nil without a data directory or the role
 
@@ -104,15 +108,23 @@ func New(cfg Config) (_ *Relay, err error) {
 		}
 	}
 	second := key.Derive[key.SignRole](r.realm.Bytes(), labelTime)
-	r.hub = hub.New(hub.Config{
-		Realm: r.public, Time: second, Live: time.Duration(cfg.Period) * time.Second, Ping: time.Duration(cfg.Ping) * time.Second,
-		WindowBytes: cfg.WindowMiB << 20, QueueBytes: cfg.QueueMiB << 20, Binding: cfg.secure(), Origins: cfg.Origins, Limit: r.gate,
-	})
 	if cfg.secure() {
 		if r.certs, err = newCertificates(r.realm, time.Now); err != nil {
 			return nil, err
 		}
 	}
+	var others bus.Bus
+	if cfg.clustered() {
+		if err := r.openMesh(); err != nil {
+			return nil, err
+		}
+		others = r.mesh
+	}
+	r.hub = hub.New(hub.Config{
+		Bus:   others,
+		Realm: r.public, Time: second, Live: time.Duration(cfg.Period) * time.Second, Ping: time.Duration(cfg.Ping) * time.Second,
+		WindowBytes: cfg.WindowMiB << 20, QueueBytes: cfg.QueueMiB << 20, Binding: cfg.secure(), Origins: cfg.Origins, Limit: r.gate,
+	})
 	r.describe(key.SignPublicOf(second))
 	r.handler = r.guard(r.routes())
 	return r, nil
@@ -259,6 +271,12 @@ func (r *Relay) run(ctx context.Context) error {
 	if r.blobs != nil {
 		front.run(r.sweep)
 	}
+	if r.mesh != nil {
+		parts.run(r.runMesh)
+	}
+	if r.peers != nil {
+		parts.run(r.peers.run)
+	}
 	if r.cfg.Data != "" {
 		ln, err := listenStatus(r.cfg.Data)
 		if err != nil {
@@ -267,7 +285,10 @@ func (r *Relay) run(ctx context.Context) error {
 		}
 		front.run(func(ctx context.Context) error { return r.serveStatus(ctx, ln) })
 	}
-	front.run(r.serve)
+	front.run(func(ctx context.Context) error {
+		r.meet(ctx)
+		return r.serve(ctx)
+	})
 	front.run(func(ctx context.Context) error { // a part that fails takes the front down
 		select {
 		case <-parts.ctx.Done():
@@ -279,6 +300,9 @@ func (r *Relay) run(ctx context.Context) error {
 
 	err := front.wait()
 	r.log.Info(eventStopping)
+	if parts.ctx.Err() == nil {
+		r.part(parts.ctx)
+	}
 	parts.cancel()
 	err = errors.Join(parts.wait(), err)
 	r.log.Info(eventStopped)
@@ -316,6 +340,10 @@ func (r *Relay) Close() error {
 			}
 			*ln = nil
 		}
+	}
+	if r.link != nil {
+		errs = append(errs, r.link.Close())
+		r.link = nil
 	}
 	if r.disk != nil {
 		errs = append(errs, advise(r.disk.Close(), r.cfg.Data))

@@ -21,17 +21,18 @@ import (
 // Status is what a running relay tells its operator. Counts are rounded and a
 // minute old at most: nothing in it is about one peer.
 type Status struct {
-	Version     string   `json:"version"`
-	Uptime      string   `json:"uptime"` // coarse
-	Listen      string   `json:"listen"`
-	Fingerprint string   `json:"fingerprint"` // of the realm key, hex
-	TLS         bool     `json:"tls"`
-	Binding     bool     `json:"binding"` // proofs are bound to the TLS connection
-	Front       string   `json:"front"`   // what stands in front: none, PROXY protocol or TLS
-	Onion       bool     `json:"onion"`   // Tor has a door of its own
-	Roles       []string `json:"roles"`
-	Store       string   `json:"store"` // memory, disk or none
-	Totals      Totals   `json:"totals"`
+	Version     string         `json:"version"`
+	Uptime      string         `json:"uptime"` // coarse
+	Listen      string         `json:"listen"`
+	Fingerprint string         `json:"fingerprint"` // of the realm key, hex
+	TLS         bool           `json:"tls"`
+	Binding     bool           `json:"binding"` // proofs are bound to the TLS connection
+	Front       string         `json:"front"`   // what stands in front: none, PROXY protocol or TLS
+	Onion       bool           `json:"onion"`   // Tor has a door of its own
+	Roles       []string       `json:"roles"`
+	Store       string         `json:"store"`             // memory, disk or none
+	Cluster     *ClusterStatus `json:"cluster,omitempty"` // nil for a relay of one node
+	Totals      Totals         `json:"totals"`
 }
 
 // Totals are counts of things under way, rounded down; 0 is fewer than ten.
@@ -40,6 +41,14 @@ type Totals struct {
 	Putting  int `json:"putting"`  // put contexts
 	Watching int `json:"watching"` // watch connections
 	Blobs    int `json:"blobs"`    // that lie here
+}
+
+// ClusterStatus is how the nodes of a realm see each other, in counts alone.
+type ClusterStatus struct {
+	Nodes  int    `json:"nodes"`  // that this one knows, itself among them
+	Silent int    `json:"silent"` // of those, without a sign of life: answers are lower bounds
+	Cut    bool   `json:"cut"`    // this node has lost the NATS server
+	Mode   string `json:"mode"`   // "all": cells go to all nodes; "owners": to the owner of the address
 }
 
 const (
@@ -113,7 +122,7 @@ func (r *Relay) tell(c net.Conn, t *Totals) {
 	fingerprint := r.Fingerprint()
 	json.NewEncoder(c).Encode(Status{
 		Version: Version(), Uptime: coarse(time.Since(r.began)), Listen: at(r.ln.Addr()), Fingerprint: hex.EncodeToString(fingerprint[:]),
-		TLS: r.certs != nil, Binding: r.cfg.secure(), Front: r.cfg.front(), Onion: r.onion != nil, Roles: r.cfg.Roles, Store: r.storeWord(), Totals: *t,
+		TLS: r.certs != nil, Binding: r.cfg.secure(), Front: r.cfg.front(), Onion: r.onion != nil, Roles: r.cfg.Roles, Store: r.storeWord(), Cluster: r.clusterStatus(), Totals: *t,
 	})
 }
 

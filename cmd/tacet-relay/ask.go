@@ -153,8 +153,19 @@ func printStatus(w io.Writer, s *relay.Status) error {
 	if s.Onion {
 		mode += ", and for Tor"
 	}
-	_, err := fmt.Fprintf(w, "version   %s, up %s\nlistening %s (%s)\nrealm     %s\nroles     %s; blobs: %s\nnow       %s requests, %s putting, %s watching, %s blobs\n",
-		s.Version, s.Uptime, s.Listen, mode, s.Fingerprint, strings.Join(s.Roles, ", "), s.Store,
+	cluster := ""
+	if c := s.Cluster; c != nil {
+		cluster = fmt.Sprintf("cluster   %d nodes, %d silent", c.Nodes, c.Silent)
+		if c.Cut {
+			cluster += "; cut off from NATS"
+		}
+		if c.Mode == "owners" {
+			cluster += "; addresses have owners"
+		}
+		cluster += "\n"
+	}
+	_, err := fmt.Fprintf(w, "version   %s, up %s\nlistening %s (%s)\nrealm     %s\nroles     %s; blobs: %s\n%snow       %s requests, %s putting, %s watching, %s blobs\n",
+		s.Version, s.Uptime, s.Listen, mode, s.Fingerprint, strings.Join(s.Roles, ", "), s.Store, cluster,
 		about(s.Totals.Requests), about(s.Totals.Putting), about(s.Totals.Watching), about(s.Totals.Blobs))
 	return err
 }

@@ -18,7 +18,7 @@ import (
 )
 
 // Tally is what the echoes of one put are counted in, at the node where it was
-// put. Its methods are called from any goroutine.
+// put. Its methods are called from any goroutine, and only count.
 type Tally interface {
 	// Ask says that so many more nodes are to answer.
 	Ask(nodes int)
@@ -39,6 +39,8 @@ type Node interface {
 	// Carry takes cells of another node: into the window and to their watchers.
 	// It returns one visit for each, nil where nobody watches. It copies what it keeps.
 	Carry(cells []window.Entry) []Visit
+	// Keep takes cells of another node into the window, and gives them to nobody.
+	Keep(cells []window.Entry)
 	// Past hands over what the window holds for an address, oldest first, and
 	// returns how far back it reaches.
 	Past(a *wire.Address, yield func(*window.Entry)) time.Duration

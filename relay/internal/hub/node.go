@@ -50,6 +50,14 @@ func (h *Hub) Carry(cells []window.Entry) []bus.Visit {
 	return visits
 }
 
+// Keep implements bus.Node.
+func (h *Hub) Keep(cells []window.Entry) {
+	now := h.now()
+	for i := range cells {
+		h.window.Add(now, &cells[i])
+	}
+}
+
 // Past implements bus.Node.
 func (h *Hub) Past(a *wire.Address, yield func(*window.Entry)) time.Duration {
 	entries := make([]window.Entry, replayChunk)

@@ -1,0 +1,338 @@
+package bus
+
+import (
+	"encoding/binary"
+	"sync"
+	"time"
+
+	"github.com/tacet-chat/tacet/internal/wire"
+	"github.com/tacet-chat/tacet/relay/internal/window"
+)
+
+const (
+	registeredWithin = time.Second
+	maxPast          = 4096 // cells that one watch frame brings from one owner
+)
+
+// leases are the registrations of this node at the owners of what is watched
+// here. Nothing is kept of an address but in the hub: after a change of the
+// roster, or when an answer is late, everything is registered anew.
+//
+// spec: bus.md#owners
+type leases struct {
+	m *Mesh
+
+	// order is held while registrations are made and sent: so the last word
+	// about an address is what the hub knew last. It is taken before Mesh.mu.
+	order sync.Mutex
+
+	// Guarded by Mesh.mu.
+	at    map[ID]*lease
+	made  [8]byte // digest of the roster that they were made for
+	stale bool
+}
+
+// lease is what one owner was told.
+type lease struct {
+	number   uint64
+	answered uint64
+	since    time.Time // when the first unanswered one was sent
+	waits    map[uint64]*wait
+}
+
+// wait is somebody who waits for an answer. Its fields but for done are guarded
+// by Mesh.mu until done is closed.
+type wait struct {
+	done  chan struct{}
+	cells []window.Entry
+	reach time.Duration
+	over  bool
+}
+
+func (l *leases) init(m *Mesh) { l.m, l.at, l.stale = m, map[ID]*lease{}, true }
+
+func (l *leases) changed() { l.stale = true }
+
+// settled reports whether all that is watched here was registered for the
+// present roster. Callers hold mu.
+func (o *owner) settled() bool {
+	l := &o.lease
+	if !o.m.large() {
+		return true
+	}
+	if l.stale || l.made != o.m.roster.digest {
+		return false
+	}
+	for _, x := range l.at {
+		if x.answered < x.number {
+			return false
+		}
+	}
+	return true
+}
+
+// next returns when something is to be done, zero if nothing. Callers hold mu.
+func (o *owner) next(now time.Time) (t time.Time) {
+	l := &o.lease
+	if o.lost {
+		return now
+	}
+	if !o.m.large() {
+		return t
+	}
+	if l.stale {
+		return now
+	}
+	for _, x := range l.at {
+		if late := x.since.Add(registeredWithin); x.answered < x.number && (t.IsZero() || late.Before(t)) {
+			t = late
+		}
+	}
+	return t
+}
+
+// due returns what is to be done without holding mu. Callers hold mu.
+func (o *owner) due(now time.Time) []func() {
+	if t := o.next(now); t.IsZero() || now.Before(t) {
+		return nil
+	}
+	lost := o.lost
+	o.lost = false
+	return []func(){func() {
+		if lost {
+			o.m.node.Lost()
+		}
+		l := &o.lease
+		l.order.Lock()
+		defer l.order.Unlock()
+		l.renew()
+	}}
+}
+
+// renew registers everything that is watched here anew. Callers hold order.
+func (l *leases) renew() {
+	m := l.m
+	m.mu.Lock()
+	if !m.large() {
+		m.mu.Unlock()
+		return
+	}
+	others := m.roster.asked
+	l.made, l.stale = m.roster.digest, false
+	for id := range l.at {
+		if m.roster.peers[id] == nil {
+			delete(l.at, id)
+		}
+	}
+	m.mu.Unlock()
+	sets := map[ID][]byte{}
+	for _, id := range others {
+		sets[id] = nil
+	}
+	m.node.Addresses(func(a *wire.Address) {
+		if id := m.cfg.Realm.ownerOf(a[:], m.self, others); id != m.self {
+			sets[id] = append(sets[id], a[:]...)
+		}
+	})
+	for id, set := range sets {
+		for flags := byte(flagWhole); flags != 0 || len(set) > 0; flags = 0 {
+			n := min(len(set), maxAddresses*wire.AddressSize)
+			l.send(kindRegister, id, flags, set[:n], nil)
+			clear(set[:n])
+			set = set[n:]
+		}
+	}
+}
+
+// send sends one registration. Callers hold order.
+func (l *leases) send(k kind, to ID, flags byte, addresses []byte, w *wait) {
+	m := l.m
+	m.mu.Lock()
+	x := l.at[to]
+	if x == nil {
+		x = &lease{waits: map[uint64]*wait{}}
+		l.at[to] = x
+	}
+	if x.answered == x.number || flags&flagWhole != 0 {
+		x.since = time.Now()
+	}
+	x.number++
+	head := binary.BigEndian.AppendUint64(nil, x.number)
+	if w != nil {
+		x.waits[x.number] = w
+	}
+	m.mu.Unlock()
+	if k == kindRegister {
+		head = append(head, flags)
+	}
+	m.send(k, to, head, addresses)
+	token(m.poke)
+}
+
+// past takes cells that an owner still holds.
+func (o *owner) past(p *peer, number uint64, b []byte) {
+	o.m.mu.Lock()
+	defer o.m.mu.Unlock()
+	x := o.lease.at[p.id]
+	if x == nil || x.waits[number] == nil {
+		return
+	}
+	w := x.waits[number]
+	for ; len(b) > 0; b = b[window.EntrySize:] {
+		if len(w.cells) == maxPast {
+			w.over = true
+			return
+		}
+		w.cells = append(w.cells, window.Entry(b))
+	}
+}
+
+// registered takes the answer of an owner.
+func (o *owner) registered(p *peer, number uint64, reach uint32, now time.Time) {
+	o.m.mu.Lock()
+	defer o.m.mu.Unlock()
+	x := o.lease.at[p.id]
+	if x == nil || number > x.number || number <= x.answered {
+		return
+	}
+	x.answered, x.since = number, now
+	if w := x.waits[number]; w != nil {
+		delete(x.waits, number)
+		if w.reach = min(window.Span, time.Duration(reach)*time.Second); w.over {
+			w.reach = 0
+		}
+		close(w.done)
+	}
+}
+
+// Watch implements Bus. Where every cell goes to every node there is nothing to do.
+func (m *Mesh) Watch(list []wire.Address, past func(*window.Entry) bool) time.Duration {
+	l := &m.owner.lease
+	m.mu.Lock()
+	large := m.large() && m.running
+	m.mu.Unlock()
+	if !large {
+		return window.Span
+	}
+	waits := l.watch(list, past != nil)
+	late := time.NewTimer(registeredWithin)
+	defer late.Stop()
+	reach := window.Span
+	for _, w := range waits {
+		select {
+		case <-w.done:
+			reach = min(reach, w.reach)
+		case <-late.C:
+			late.Reset(0)
+			reach = 0
+		}
+	}
+	defer l.forget(waits)
+	if past == nil {
+		return reach
+	}
+	for _, w := range waits {
+		select {
+		case <-w.done:
+		default:
+			continue
+		}
+		for i := range w.cells {
+			if !past(&w.cells[i]) {
+				return 0
+			}
+		}
+	}
+	return reach
+}
+
+// watch registers addresses with their owners.
+func (l *leases) watch(list []wire.Address, past bool) (waits []*wait) {
+	l.order.Lock()
+	defer l.order.Unlock()
+	m := l.m
+	m.mu.Lock()
+	others, stale := m.roster.asked, l.stale
+	m.mu.Unlock()
+	if stale {
+		l.renew()
+	}
+	flags := byte(0)
+	if past {
+		flags = flagPast
+	}
+	for id, set := range l.byOwner(list, others) {
+		for len(set) > 0 {
+			n := min(len(set), maxAddresses*wire.AddressSize)
+			w := &wait{done: make(chan struct{})}
+			waits = append(waits, w)
+			l.send(kindRegister, id, flags, set[:n], w)
+			clear(set[:n])
+			set = set[n:]
+		}
+	}
+	return waits
+}
+
+// byOwner sorts addresses by the node that owns them, leaving out our own.
+func (l *leases) byOwner(list []wire.Address, others []ID) map[ID][]byte {
+	sets := map[ID][]byte{}
+	for i := range list {
+		if id := l.m.cfg.Realm.ownerOf(list[i][:], l.m.self, others); id != l.m.self {
+			sets[id] = append(sets[id], list[i][:]...)
+		}
+	}
+	return sets
+}
+
+// forget ends waits, answered or not, and wipes what came.
+func (l *leases) forget(waits []*wait) {
+	l.m.mu.Lock()
+	defer l.m.mu.Unlock()
+	for _, x := range l.at {
+		for n, w := range x.waits {
+			for _, mine := range waits {
+				if w == mine {
+					delete(x.waits, n)
+				}
+			}
+		}
+	}
+	for _, w := range waits {
+		clear(w.cells)
+		w.cells = nil
+	}
+}
+
+// Unwatch implements Bus.
+func (m *Mesh) Unwatch(list []wire.Address) {
+	l := &m.owner.lease
+	m.mu.Lock()
+	large := m.large() && m.running
+	m.mu.Unlock()
+	if !large {
+		return
+	}
+	l.order.Lock()
+	defer l.order.Unlock()
+	m.mu.Lock()
+	others, stale := m.roster.asked, l.stale
+	m.mu.Unlock()
+	if stale {
+		return // all will be registered anew
+	}
+	var left []wire.Address
+	for i := range list {
+		if !m.node.Watches(&list[i]) {
+			left = append(left, list[i])
+		}
+	}
+	for id, set := range l.byOwner(left, others) {
+		for len(set) > 0 {
+			n := min(len(set), maxAddresses*wire.AddressSize)
+			l.send(kindUnregister, id, 0, set[:n], nil)
+			clear(set[:n])
+			set = set[n:]
+		}
+	}
+}

@@ -1,0 +1,152 @@
+// Package natslink carries the bus over NATS core: through a server embedded in
+// this process, which routes join to those of the other nodes, or through one
+// that the operator runs. It implements docs/spec/bus.md#carriers.
+//
+// JetStream, monitoring, system account, logs and traces are off. No address
+// and nothing of a cell is a subject; the subjects are the realm's name and the
+// random names of nodes. What is carried is sealed by package bus, so nothing
+// here is trusted with more than bringing it.
+package natslink
+
+import (
+	"context"
+	"encoding/hex"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/nats-io/nats.go"
+
+	"github.com/tacet-chat/tacet/relay/internal/bus"
+)
+
+// Bounds and times.
+const (
+	maxWaiting  = 1024 // messages that came and were not taken yet; beyond, they are lost
+	pingEvery   = 2 * time.Second
+	pingsOut    = 2 // unanswered, then a connection is opened anew
+	retryAfter  = 200 * time.Millisecond
+	retryJitter = 200 * time.Millisecond
+	dialWithin  = 5 * time.Second
+	lastWords   = time.Second // to be written when it ends
+)
+
+// ErrURL is an address of a NATS server that is none.
+var ErrURL = errors.New("not an address of a NATS server")
+
+// Link is one node's connection to NATS. It implements bus.Link.
+type Link struct {
+	realm bus.Realm
+	url   string
+	local *local // the embedded server, or nil
+
+	mu sync.Mutex // guards nc
+	nc *nats.Conn // nil unless Run runs
+}
+
+// External returns a link through the operator's own NATS. The address may hold
+// a name and password or a token, and several servers with commas between.
+// Nothing is connected yet.
+func External(realm bus.Realm, url string) (*Link, error) {
+	if url == "" {
+		return nil, ErrURL
+	}
+	return &Link{realm: realm, url: url}, nil
+}
+
+// Run implements bus.Link. It comes back to NATS for as long as that takes.
+func (l *Link) Run(ctx context.Context, self bus.ID, receive func([]byte)) error {
+	if l.local != nil {
+		defer l.local.stop()
+	}
+	came := make(chan *nats.Msg, maxWaiting)
+	nc, err := nats.Connect(l.url, l.options()...)
+	if err != nil {
+		return plain(err)
+	}
+	defer nc.Close()
+	// One channel for both: messages stay in the order in which they came.
+	for _, name := range []string{l.subject(bus.All), l.subject(self)} {
+		if _, err := nc.ChanSubscribe(name, came); err != nil {
+			return plain(err)
+		}
+	}
+	l.mu.Lock()
+	l.nc = nc
+	l.mu.Unlock()
+	defer func() {
+		l.mu.Lock()
+		l.nc = nil
+		l.mu.Unlock()
+		nc.FlushTimeout(lastWords)
+	}()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case m := <-came:
+			receive(m.Data)
+		}
+	}
+}
+
+// options are those of every connection. The library's own handlers print.
+func (l *Link) options() []nats.Option {
+	all := []nats.Option{
+		nats.NoEcho(), nats.RetryOnFailedConnect(true), nats.MaxReconnects(-1),
+		nats.ReconnectWait(retryAfter), nats.ReconnectJitter(retryJitter, retryJitter), nats.ReconnectBufSize(-1),
+		nats.PingInterval(pingEvery), nats.MaxPingsOutstanding(pingsOut), nats.Timeout(dialWithin),
+		nats.ErrorHandler(func(*nats.Conn, *nats.Subscription, error) {}),
+	}
+	if l.local != nil {
+		all = append(all, nats.InProcessServer(l.local.server), nats.UserInfo(l.local.user, l.local.password))
+	}
+	return all
+}
+
+// subject returns where messages for a node go.
+func (l *Link) subject(to bus.ID) string {
+	name := "tacet." + l.realm.Name() + "."
+	if to == bus.All {
+		return name + "all"
+	}
+	return name + hex.EncodeToString(to[:])
+}
+
+func (l *Link) conn() *nats.Conn {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.nc
+}
+
+// Send implements bus.Link.
+func (l *Link) Send(to bus.ID, b []byte) {
+	if nc := l.conn(); nc != nil {
+		nc.Publish(l.subject(to), b) // what it does not take is lost
+	}
+}
+
+// Up implements bus.Link.
+func (l *Link) Up() bool {
+	nc := l.conn()
+	return nc != nil && nc.IsConnected() && (l.local == nil || l.local.server.NumRoutes() > 0)
+}
+
+// Cut implements bus.Link. An embedded server cannot tell others that are down
+// from others that are out of reach; one elsewhere that is gone is no sign that
+// other nodes are.
+func (l *Link) Cut() bool {
+	nc := l.conn()
+	return l.local == nil && (nc == nil || !nc.IsConnected())
+}
+
+// plain says what is wrong without the address, which may hold a password.
+func plain(err error) error {
+	switch {
+	case errors.Is(err, nats.ErrAuthorization), errors.Is(err, nats.ErrAuthExpired):
+		return errors.New("NATS does not accept the name and password")
+	case errors.Is(err, nats.ErrNoServers):
+		return errors.New("no NATS server answers")
+	}
+	return ErrURL
+}
