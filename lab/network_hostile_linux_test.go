@@ -138,5 +138,5 @@ func hotel(w *neighbours) {
 // troubled waits until Ada is told what is the matter.
 func (w *neighbours) troubled(with string) {
 	w.t.Helper()
-	patiently(w.t, "Ada to be told: "+with, func() bool { return strings.Contains(w.ada.status().Trouble, with) })
+	asking(w.t, "Ada to be told: "+with, func() bool { return strings.Contains(w.ada.status().Trouble, with) })
 }

@@ -38,10 +38,8 @@ func TestNetwork(t *testing.T) {
 		play func(*neighbours)
 		conf string
 	}{
-		{"Change/DeviceSpeaks", deviceMoves, ""},
-		{"Change/RouterWhileTalking", routerMoves, ""},
-		{"Change/RouterInSilence", routerMovesUnnoticed, "ping = 5"},
-		{"Sleep", lidShuts, ""},
+		{"Change", func(w *neighbours) { deviceMoves(w); w.quiet(); lidShuts(w); w.quiet(); routerMoves(w) }, ""},
+		{"ChangeInSilence", routerMovesUnnoticed, "ping = 5"},
 		{"Hostile/PacketsVanish", packetsVanish, ""},
 		{"Hostile/SignInPage", hotel, ""},
 	} {
@@ -129,7 +127,7 @@ func (w *neighbours) quiet() {
 	for _, text := range w.answered {
 		w.arrives(text)
 	}
-	patiently(w.t, "nothing to wait", func() bool { return w.ada.status().Waiting+w.bob.status().Waiting == 0 })
+	asking(w.t, "nothing to wait", func() bool { return w.ada.status().Waiting+w.bob.status().Waiting == 0 })
 }
 
 // say has Bob say something.
@@ -180,13 +178,13 @@ func (w *neighbours) nothingLost() {
 // mobile: its address is gone, and it says nothing itself.
 func deviceMoves(w *neighbours) {
 	began := time.Now()
-	w.adas.host.do("ip addr del " + host4 + "/24 dev eth0\nip addr add 192.168.1.77/24 dev eth0\nip route replace default via " + router4)
+	w.adas.host.do("ip addr del " + host4 + "/24 dev eth0\nip addr add " + next4 + "/24 dev eth0\nip route replace default via " + router4)
 	for n := range 5 {
-		w.say(fmt.Sprint("meanwhile ", n))
+		w.say(fmt.Sprint("on the train ", n))
 	}
-	w.t.Logf("a device with another address: reachable again after %.1f s", w.seen("meanwhile 0").Sub(began).Seconds())
+	w.t.Logf("a device with another address: reachable again after %.1f s", w.seen("on the train 0").Sub(began).Seconds())
 	w.answer("I am on a train")
-	w.t.Logf("and a message of its own after %.1f s more", w.arrives("I am on a train").Sub(w.seen("meanwhile 4")).Seconds())
+	w.t.Logf("and a message of its own after %.1f s more", w.arrives("I am on a train").Sub(w.seen("on the train 4")).Seconds())
 }
 
 // renumber gives Ada's router another public address; its table of translations
@@ -203,11 +201,11 @@ func routerMoves(w *neighbours) {
 	began := time.Now()
 	w.renumber()
 	for n := range 5 {
-		w.say(fmt.Sprint("meanwhile ", n))
+		w.say(fmt.Sprint("by another door ", n))
 	}
 	w.answer("is anybody there?")
 	w.t.Logf("a router with another address, its device talking: own message through after %.1f s, reachable again after %.1f s",
-		w.arrives("is anybody there?").Sub(began).Seconds(), w.seen("meanwhile 0").Sub(began).Seconds())
+		w.arrives("is anybody there?").Sub(began).Seconds(), w.seen("by another door 0").Sub(began).Seconds())
 }
 
 // routerMovesUnnoticed changes it while she is silent: nothing tells but that
@@ -216,8 +214,8 @@ func routerMovesUnnoticed(w *neighbours) {
 	began := time.Now()
 	w.renumber()
 	for n := range 5 {
-		w.say(fmt.Sprint("meanwhile ", n))
+		w.say(fmt.Sprint("by another door ", n))
 	}
-	w.t.Logf("a router with another address, its device silent, pings of 5 s: reachable again after %.1f s", w.seen("meanwhile 0").Sub(began).Seconds())
+	w.t.Logf("a router with another address, its device silent, pings of 5 s: reachable again after %.1f s", w.seen("by another door 0").Sub(began).Seconds())
 	w.answer("I was away")
 }

@@ -74,10 +74,21 @@ func (s *screen) String() string {
 	return s.text.String()
 }
 
-// patiently waits for a condition.
+// patiently waits for a condition that costs little to look at.
 func patiently(t *testing.T, what string, ok func() bool) {
 	t.Helper()
-	tick := time.NewTicker(50 * time.Millisecond)
+	every(t, 50*time.Millisecond, what, ok)
+}
+
+// asking is patiently for what a program has to be started for.
+func asking(t *testing.T, what string, ok func() bool) {
+	t.Helper()
+	every(t, time.Second, what, ok)
+}
+
+func every(t *testing.T, pause time.Duration, what string, ok func() bool) {
+	t.Helper()
+	tick := time.NewTicker(pause)
 	defer tick.Stop()
 	for end := time.Now().Add(fiveMinutes); !ok(); <-tick.C {
 		if time.Now().After(end) {
@@ -111,7 +122,7 @@ func newServer(t *testing.T, n *internet, programs, conf string) *server {
 	runs := s.at.command(relay, "serve", "--config", file)
 	runs.Stderr = log
 	launch(t, runs)
-	patiently(t, "the relay to run", func() bool {
+	asking(t, "the relay to run", func() bool {
 		out, err := s.at.command(relay, "status", "--config", file, "--json").Output()
 		var st struct {
 			Fingerprint string `json:"fingerprint"`

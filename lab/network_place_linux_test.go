@@ -159,6 +159,7 @@ ip -6 route add default dev wan
 const (
 	router4 = "192.168.1.1"
 	host4   = "192.168.1.20"
+	next4   = "192.168.1.77" // of the same device, later
 )
 
 // homeScript sets up a router: with IPv4 it translates addresses, with IPv6
