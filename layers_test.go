@@ -46,6 +46,8 @@ const layers = `
 	client/internal/vault:   client/internal/contact client/internal/convo client/internal/outbox internal/key internal/wire
 	client:                  client/internal/... client/transport internal/addr internal/content internal/invite internal/key internal/manifest internal/sealed internal/wire
 
+	relay/internal/acme:
+	relay/internal/acme/acmetest:
 	relay/internal/gate:
 	relay/internal/proxy:
 	relay/internal/ws:
@@ -100,6 +102,8 @@ var onlyIn = map[string]string{
 	"github.com/ncruces/go-sqlite3":              "client/internal/vault relay/internal/sqlite",
 	"github.com/ncruces/go-sqlite3/driver":       "client/internal/vault relay/internal/sqlite",
 	"github.com/ncruces/go-sqlite3/vfs/adiantum": "client/internal/vault",
+	"github.com/caddyserver/certmagic":           "relay/internal/acme",
+	"github.com/letsencrypt/pebble/v2/wfe":       "relay/internal/acme/acmetest",
 	"filippo.io/edwards25519":                    "internal/addr",
 	"github.com/coder/websocket":                 "client/transport/relay",
 	"github.com/spf13/cobra":                     "cmd/...",

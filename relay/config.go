@@ -14,6 +14,7 @@ import (
 
 	"github.com/BurntSushi/toml"
 
+	"github.com/tacet-chat/tacet/relay/internal/acme"
 	"github.com/tacet-chat/tacet/relay/internal/gate"
 )
 
@@ -26,14 +27,31 @@ type Config struct {
 	// every other one with TLS 1.3. ":7117" is every address of this machine.
 	Listen string `toml:"listen"`
 
-	// TLS: "auto" is as above, and TLS wherever proxy_protocol or onion is set.
-	// "on" is TLS on loopback too. "off" is plain HTTP and for loopback only.
-	// The relay makes its own certificate from the realm key, which clients pin:
-	// no certificate authority is asked. "proxy" is plain HTTP behind a program
+	// TLS: "auto" is as above, and TLS wherever domain, proxy_protocol or onion is
+	// set. "on" is TLS on loopback too. "off" is plain HTTP and for loopback
+	// only. The relay makes its own certificate from the realm key, which clients
+	// pin: no certificate authority is needed. "proxy" is plain HTTP behind a program
 	// that ends TLS. That is weaker: the program sees which network address uses
 	// which address of the relay, and could watch in a client's place. The
 	// relay's descriptor says so, and each client must allow it by name.
 	TLS string `toml:"tls"`
+
+	// Names of this relay, "relay.example" or a list, for which certificates are
+	// got from a public authority: programs that know no realm key, and clients at
+	// their first visit, can then check the name. Clients of this realm pin its
+	// key all the same. Port 443 of each name must lead here, or port 80 be free.
+	// The authority publishes each name. To set this is to agree to its terms.
+	Domain Names `toml:"domain"`
+
+	// The authority that gives certificates, as the URL of its ACME directory.
+	ACMECA string `toml:"acme_ca"`
+
+	// Certificates (PEM) that vouch for acme_ca itself, if it is not known to this
+	// system: a private authority. Empty: those of the system.
+	ACMERoot string `toml:"acme_root"`
+
+	// Where the authority may write to, empty: nowhere.
+	ACMEEmail string `toml:"acme_email"`
 
 	// Every connection begins with a PROXY protocol header, version 1 or 2, from
 	// a program that forwards TCP, such as nginx or HAProxy: limits then see the
@@ -139,7 +157,7 @@ const (
 func Default() Config {
 	return Config{
 		Listen: "127.0.0.1:7117", TLS: "auto", Data: defaultData(), Roles: []string{RoleLive, RoleBlob},
-		ProxyTrust: []string{"127.0.0.1", "::1"}, Period: 1800, Ping: 60, WindowMiB: 64, QueueMiB: 64, BlobMiB: 1024, MaxConnections: 4096,
+		ACMECA: acme.LetsEncrypt, ProxyTrust: []string{"127.0.0.1", "::1"}, Period: 1800, Ping: 60, WindowMiB: 64, QueueMiB: 64, BlobMiB: 1024, MaxConnections: 4096,
 		Cluster:          Cluster{Drain: 5},
 		LimitConnections: 6000, LimitWatches: 3000, LimitPuts: 6000, LimitBlobs: 60, LimitReads: 6000,
 	}

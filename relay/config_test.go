@@ -13,8 +13,8 @@ func TestTheExampleIsTheDefault(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := Default()
-	want.Origins, want.Cluster.Nodes = cfg.Origins, cfg.Cluster.Nodes // empty and absent are one
-	if len(cfg.Cluster.Nodes) != 0 || len(cfg.Origins) != 0 || !reflect.DeepEqual(cfg, want) {
+	want.Origins, want.Domain, want.Cluster.Nodes = cfg.Origins, cfg.Domain, cfg.Cluster.Nodes // empty and absent are one
+	if len(cfg.Cluster.Nodes)+len(cfg.Origins)+len(cfg.Domain) != 0 || !reflect.DeepEqual(cfg, want) {
 		t.Errorf("got %+v, want %+v", cfg, want)
 	}
 }

@@ -60,7 +60,13 @@ func Doctor(ctx context.Context, cfg Config) []Check {
 	} else {
 		checks = append(checks, checkListen(cfg))
 	}
-	return append(checks, checkTLS(&cfg), checkClock(time.Now()), checkFiles(cfg.MaxConnections))
+	checks = append(checks, checkTLS(&cfg))
+	if running {
+		checks = append(checks, checkNames(ctx, &cfg, &status)...)
+	} else {
+		checks = append(checks, checkNames(ctx, &cfg, nil)...)
+	}
+	return append(checks, checkClock(time.Now()), checkFiles(cfg.MaxConnections))
 }
 
 // problem makes a failed check of an error.

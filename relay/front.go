@@ -3,10 +3,12 @@ package relay
 import (
 	"crypto/tls"
 	"errors"
+	"fmt"
 	"io/fs"
 	"net"
 	"net/http"
 	"net/netip"
+	"net/url"
 	"os"
 	"slices"
 	"strings"
@@ -49,6 +51,69 @@ func (c *Config) checkFront(bad func(keyName, hint string) error) error {
 		return bad("proxy_protocol", `it is for proxies that forward TCP: set tls = "auto", or name the client in X-Forwarded-For`)
 	case c.Onion != "" && !ends:
 		return bad("onion", `clients speak TLS to an onion service, too: set tls = "auto"`)
+	case len(c.Domain) > 0 && !ends:
+		return bad("domain", `certificates are for TLS that ends in the relay: set tls = "auto"`)
+	}
+	return c.checkDomain(bad)
+}
+
+// checkDomain says what is wrong with the names and who vouches for them.
+func (c *Config) checkDomain(bad func(keyName, hint string) error) error {
+	if u, err := url.Parse(c.ACMECA); err != nil || u.Scheme != "https" || u.Host == "" {
+		return bad("acme_ca", "acme_ca is the https URL of an ACME directory")
+	}
+	if strings.ContainsFunc(c.ACMEEmail, func(r rune) bool { return r <= ' ' || r > '~' }) || c.ACMEEmail != "" && !strings.Contains(c.ACMEEmail, "@") {
+		return bad("acme_email", "acme_email is one address, name@domain")
+	}
+	if len(c.Domain) > maxNames || slices.ContainsFunc(c.Domain, func(n string) bool { return !domainName(n) }) {
+		return bad("domain", fmt.Sprintf("domain lists up to %d DNS names in lower case, such as \"relay.example\"", maxNames))
+	}
+	if len(c.Domain) == 0 {
+		return nil
+	}
+	if c.Data == "" {
+		return bad("domain", "certificates are kept in the data directory: name one, or each start would ask for new ones")
+	}
+	if _, ok := socketPath(c.Listen); ok {
+		return bad("domain", "with names, listen is host:port: the authority's question comes in there")
+	}
+	return nil
+}
+
+// maxNames is how many names a relay can have.
+const maxNames = 16
+
+// domainName reports whether n is a DNS name that an authority could vouch for.
+func domainName(n string) bool {
+	labels := strings.Split(n, ".")
+	if len(n) > 253 || len(labels) < 2 {
+		return false
+	}
+	for _, l := range labels {
+		if l == "" || len(l) > 63 || l[0] == '-' || l[len(l)-1] == '-' || strings.Trim(l, "abcdefghijklmnopqrstuvwxyz0123456789-") != "" {
+			return false
+		}
+	}
+	last := labels[len(labels)-1]
+	return strings.Trim(last, "0123456789") != "" && last != "onion"
+}
+
+// Names is a list of names that may be written as a single one.
+type Names []string
+
+// UnmarshalTOML reads a name or a list of them.
+func (n *Names) UnmarshalTOML(v any) error {
+	list, ok := v.([]any)
+	if !ok {
+		list = []any{v}
+	}
+	*n = nil
+	for _, v := range list {
+		s, ok := v.(string)
+		if !ok {
+			return errors.New("domain is a name or a list of names")
+		}
+		*n = append(*n, s)
 	}
 	return nil
 }
@@ -98,7 +163,7 @@ func (c *Config) loopback() bool { return local(c.Listen) }
 
 // secure reports whether TLS ends in this relay.
 func (c *Config) secure() bool {
-	return c.TLS == "on" || c.TLS == "auto" && (!c.loopback() || c.ProxyProtocol || c.Onion != "")
+	return c.TLS == "on" || c.TLS == "auto" && (!c.loopback() || c.ProxyProtocol || c.Onion != "" || len(c.Domain) > 0)
 }
 
 // front says in a word what stands in front.

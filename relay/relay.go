@@ -4,6 +4,7 @@
 //
 // The parts live below internal/: hub (the live path), blob (blobs and their
 // receipts), gate (limits), proxy (what a proxy in front says of its client),
+// acme (certificates for names),
 // memory and sqlite (what keeps blobs). This package
 // joins them: configuration, data directory, realm key, TLS, the guard in front
 // of every request, the status socket, doctor. It opens no message, and has no
@@ -112,6 +113,9 @@ func New(cfg Config) (_ *Relay, err error) {
 		if r.certs, err = newCertificates(r.realm, time.Now); err != nil {
 			return nil, err
 		}
+		if r.certs.names, err = names(&r.cfg, r.nameFailed); err != nil {
+			return nil, err
+		}
 	}
 	var others bus.Bus
 	if cfg.clustered() {
@@ -181,6 +185,13 @@ func (r *Relay) openBlobs() error {
 func (r *Relay) storeFailed(err error) {
 	if c := cause(err); r.seldom.allow(eventStore+c, time.Now()) {
 		r.log.Error(eventStore, "cause", c)
+	}
+}
+
+// nameFailed writes down that a certificate could not be had. Status says why.
+func (r *Relay) nameFailed() {
+	if r.seldom.allow(eventName, time.Now()) {
+		r.log.Warn(eventName)
 	}
 }
 
@@ -267,6 +278,9 @@ func (r *Relay) run(ctx context.Context) error {
 	}
 	if r.certs != nil {
 		front.run(r.certs.run)
+		if at, ok := r.ln.Addr().(*net.TCPAddr); ok && r.certs.names != nil {
+			front.run(func(ctx context.Context) error { return r.certs.names.Run(ctx, at) })
+		}
 	}
 	if r.blobs != nil {
 		front.run(r.sweep)

@@ -33,6 +33,8 @@ type Status struct {
 	Store       string         `json:"store"`             // memory, disk or none
 	Cluster     *ClusterStatus `json:"cluster,omitempty"` // nil for a relay of one node
 	Totals      Totals         `json:"totals"`
+
+	Names []NameStatus `json:"names,omitempty"`
 }
 
 // Totals are counts of things under way, rounded down; 0 is fewer than ten.
@@ -122,7 +124,7 @@ func (r *Relay) tell(c net.Conn, t *Totals) {
 	fingerprint := r.Fingerprint()
 	json.NewEncoder(c).Encode(Status{
 		Version: Version(), Uptime: coarse(time.Since(r.began)), Listen: at(r.ln.Addr()), Fingerprint: hex.EncodeToString(fingerprint[:]),
-		TLS: r.certs != nil, Binding: r.cfg.secure(), Front: r.cfg.front(), Onion: r.onion != nil, Roles: r.cfg.Roles, Store: r.storeWord(), Cluster: r.clusterStatus(), Totals: *t,
+		TLS: r.certs != nil, Binding: r.cfg.secure(), Front: r.cfg.front(), Onion: r.onion != nil, Roles: r.cfg.Roles, Store: r.storeWord(), Names: r.nameStatuses(), Cluster: r.clusterStatus(), Totals: *t,
 	})
 }
 

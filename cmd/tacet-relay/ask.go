@@ -167,6 +167,15 @@ func printStatus(w io.Writer, s *relay.Status) error {
 	_, err := fmt.Fprintf(w, "version   %s, up %s\nlistening %s (%s)\nrealm     %s\nroles     %s; blobs: %s\n%snow       %s requests, %s putting, %s watching, %s blobs\n",
 		s.Version, s.Uptime, s.Listen, mode, s.Fingerprint, strings.Join(s.Roles, ", "), s.Store, cluster,
 		about(s.Totals.Requests), about(s.Totals.Putting), about(s.Totals.Watching), about(s.Totals.Blobs))
+	for _, n := range s.Names {
+		line := n.Says
+		if n.Hint != "" {
+			line += " (hint: " + n.Hint + ")"
+		}
+		if err == nil {
+			_, err = fmt.Fprintf(w, "name      %s\n", line)
+		}
+	}
 	return err
 }
 

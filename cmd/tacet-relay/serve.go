@@ -3,6 +3,8 @@ package main
 import (
 	"encoding/hex"
 	"fmt"
+	"io"
+	"log"
 	"os"
 	"runtime/debug"
 
@@ -32,6 +34,7 @@ an address, a peer or a time. "tacet-relay status" says where it listens.`,
 			return err
 		}
 		debug.SetTraceback("none") // a crash must not print what stood on the stacks
+		log.SetOutput(io.Discard)  // some libraries write there what they see of a peer
 		harden()
 		cfg.Log = os.Stderr
 		r, err := relay.New(cfg)

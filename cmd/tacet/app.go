@@ -31,6 +31,7 @@ type app struct {
 	profile  string
 	passFile string
 	proxy    string
+	proxied  []string // relays that may have a program in front that ends TLS
 	json     bool
 
 	secret    []byte                                                   // the passphrase, once it is known
@@ -58,6 +59,7 @@ func (a *app) register(root *cobra.Command) {
 	f.StringVar(&a.profile, "profile", os.Getenv("TACET_PROFILE"), "profile: a `NAME`, or the path of a folder (default \"default\"; $TACET_PROFILE)")
 	f.StringVar(&a.passFile, "passphrase-file", os.Getenv("TACET_PASSPHRASE_FILE"), "read the passphrase from the first line of `FILE` ($TACET_PASSPHRASE_FILE)")
 	f.StringVar(&a.proxy, "proxy", os.Getenv("TACET_PROXY"), "reach relays through this proxy only; for Tor the `URL` is socks5://127.0.0.1:9050 ($TACET_PROXY)")
+	f.StringSliceVar(&a.proxied, "allow-proxied", nil, "speak to the relay `NAME` although its TLS ends in a program in front of it: weaker; kept in the profile")
 	f.BoolVar(&a.json, "json", false, "print JSON")
 	// A default from the environment is nobody's business in the help.
 	for _, name := range []string{"profile", "passphrase-file", "proxy"} {

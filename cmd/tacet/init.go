@@ -183,6 +183,9 @@ func (a *app) chooseRelay(ctx context.Context, n client.Network, f *founding) (n
 	if f.trust || loopback(name) {
 		return name, pin, nil
 	}
+	if v, ok := n.(interface{ Vouched(name string) bool }); ok && v.Vouched(name) {
+		a.say("A certificate authority vouches that what answers is %s.", text.Line(name))
+	}
 	a.say("The relay %s shows this key:\n\n    %s\n\nCompare it with what its operator says. Whoever has another key is not that relay.",
 		text.Line(name), text.RelayKey(client.KeyText(pin)))
 	yes, err := a.confirm(ctx, "Is it the same?")

@@ -64,6 +64,9 @@ func (a *app) open(ctx context.Context, m mode) (*profile, error) {
 	if !client.Exists(dir) {
 		return nil, client.ErrMissing
 	}
+	if err := a.keepProxied(dir); err != nil {
+		return nil, err
+	}
 	p := &profile{a: a, mode: m, dir: dir}
 	if _, _, err := p.service(ctx); err != nil {
 		return nil, err

@@ -89,11 +89,11 @@ func (r *Relay) GetBlob(ctx context.Context, id wire.BlobID) ([]byte, error) {
 	return blob, plain(ctx, err)
 }
 
-// introduced makes sure that a relay without TLS, which shows no key when it is
-// connected to, has signed its descriptor with the pinned one: it would learn
+// introduced makes sure that a relay which shows no key when it is connected to,
+// because it is without TLS or a program in front may end that, has signed its descriptor with the pinned one: it would learn
 // ids and capabilities of blobs otherwise.
 func (r *Relay) introduced(ctx context.Context, isolate string) error {
-	if !r.at.plain {
+	if !r.at.plain && !r.proxied() {
 		return nil
 	}
 	_, err := r.describe(ctx, isolate, descriptorAge)
@@ -101,18 +101,18 @@ func (r *Relay) introduced(ctx context.Context, isolate string) error {
 }
 
 // get fetches a blob from whoever has the pinned key, or any.
-func (r *Relay) get(ctx context.Context, isolate string, id wire.BlobID, pin *[32]byte) (blob []byte, realm [32]byte, err error) {
+func (r *Relay) get(ctx context.Context, isolate string, id wire.BlobID, pin *[32]byte) (blob []byte, who shown, err error) {
 	a, err := r.ask(ctx, request{isolate: isolate, pin: pin, method: http.MethodGet, path: blobPath(id), limit: wire.MaxBlob})
 	if err != nil {
-		return nil, realm, err
+		return nil, who, err
 	}
 	if err := a.good(); err != nil {
-		return nil, realm, err
+		return nil, who, err
 	}
 	if !slices.Contains(wire.BlobClasses[:], len(a.body)) {
-		return nil, realm, broken("a blob of a size that there is not")
+		return nil, who, broken("a blob of a size that there is not")
 	}
-	return a.body, a.realm, nil
+	return a.body, a.who, nil
 }
 
 // DeleteBlob deletes a file by its capability. It fails with

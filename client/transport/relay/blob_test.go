@@ -196,7 +196,7 @@ func TestFetchUnpinnedTellsTheKeyThatWasShown(t *testing.T) {
 }
 
 // noRealm are the chains that show no realm key at all, as those of web pages.
-var noRealm = map[string]bool{"the leaf alone": true, "three": true, "an ECDSA realm": true}
+var noRealm = map[string]bool{"the leaf alone": true, "an ECDSA realm": true}
 
 func TestUnpinnedRelayMustStillBeOne(t *testing.T) {
 	for name, c := range chains {

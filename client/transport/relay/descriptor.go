@@ -47,7 +47,7 @@ func (r *Relay) describe(ctx context.Context, isolate string, age time.Duration)
 	if d := r.described(age); d != nil {
 		return d, nil
 	}
-	answer, err := r.ask(ctx, request{isolate: isolate, pin: &r.pin, method: http.MethodGet, path: "/v1/realm", limit: wire.MaxDescriptor})
+	answer, err := r.ask(ctx, request{isolate: isolate, pin: &r.pin, method: http.MethodGet, path: realmPath, limit: wire.MaxDescriptor})
 	if err != nil {
 		return nil, err
 	}
@@ -58,7 +58,10 @@ func (r *Relay) describe(ctx context.Context, isolate string, age time.Duration)
 	if err != nil {
 		return nil, err
 	}
-	if fresh.Binding && r.at.plain {
+	if answer.who.proxied && !fresh.Proxied {
+		return nil, stranger("the certificates of the relay")
+	}
+	if fresh.Binding && (r.at.plain || answer.who.proxied) {
 		return nil, broken("proofs are said to be bound to TLS, and there is none")
 	}
 	r.mu.Lock()

@@ -4,6 +4,8 @@ import (
 	"context"
 	"crypto/tls"
 	"net"
+
+	"github.com/tacet-chat/tacet/internal/wire"
 )
 
 // Dialer opens a stream to addr, host:port. isolate names the connection: where
@@ -24,9 +26,9 @@ func Direct() Dialer {
 // stream is a connection that is ready for HTTP.
 type stream struct {
 	net.Conn
-	raw   net.Conn             // what TLS runs over
-	tls   *tls.ConnectionState // nil without TLS
-	realm [32]byte             // fingerprint of the realm key that TLS showed
+	raw net.Conn             // what TLS runs over
+	tls *tls.ConnectionState // nil without TLS
+	who shown                // what TLS showed
 }
 
 // Close ends the connection without a last word: TLS would wait five seconds for
@@ -48,7 +50,7 @@ func (r *Relay) connect(ctx context.Context, isolate string, pin *[32]byte) (*st
 		return &stream{Conn: c, raw: c}, nil
 	}
 	var who shown
-	t := tls.Client(c, who.config(r.at.host, pin))
+	t := tls.Client(c, who.config(r.at.host, trust{pin, r.proxied(), pin == nil, r.roots}))
 	if err := t.HandshakeContext(ctx); err != nil {
 		c.Close()
 		if who.err != nil { // a stranger must not get to hide behind another error
@@ -57,5 +59,16 @@ func (r *Relay) connect(ctx context.Context, isolate string, pin *[32]byte) (*st
 		return nil, err
 	}
 	state := t.ConnectionState()
-	return &stream{Conn: t, raw: c, tls: &state, realm: who.realm}, nil
+	return &stream{Conn: t, raw: c, tls: &state, who: who}, nil
+}
+
+// admitted refuses a connection whose TLS ended in front of the relay unless the
+// descriptor, which the pinned key signed, says that this is so.
+//
+// spec: relay-api.md#proxies-in-front
+func (s *stream) admitted(d *wire.Descriptor) error {
+	if s.who.proxied && !d.Proxied {
+		return stranger("the certificates of the relay")
+	}
+	return nil
 }

@@ -27,7 +27,7 @@ type request struct {
 type answer struct {
 	status int
 	body   []byte
-	realm  [32]byte // fingerprint of the key that TLS showed, zeros without TLS
+	who    shown // what TLS showed, nothing without TLS
 }
 
 // good returns an error unless the status is 200.
@@ -66,6 +66,17 @@ func (r *Relay) ask(ctx context.Context, q request) (answer, error) {
 		return answer{}, err
 	}
 	defer c.Close()
+	if q.pin != nil && q.path != realmPath && c.who.proxied { // introduced has asked for the descriptor
+		r.mu.Lock()
+		d := r.descriptor
+		r.mu.Unlock()
+		if d == nil {
+			return answer{}, errBroken
+		}
+		if err := c.admitted(d); err != nil {
+			return answer{}, err
+		}
+	}
 	hr, err := http.NewRequestWithContext(ctx, q.method, r.at.url(q.path), bytes.NewReader(q.body))
 	if err != nil {
 		return answer{}, err
@@ -86,8 +97,11 @@ func (r *Relay) ask(ctx context.Context, q request) (answer, error) {
 		}
 		body = nil // an error's text: the status alone counts
 	}
-	return answer{status: resp.StatusCode, body: body, realm: c.realm}, nil
+	return answer{status: resp.StatusCode, body: body, who: c.who}, nil
 }
+
+// realmPath is where the descriptor is.
+const realmPath = "/v1/realm"
 
 // errReuse is our own bug: a second request over a connection for one.
 var errReuse = errors.New("relay: connection is used twice")

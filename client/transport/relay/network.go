@@ -3,7 +3,9 @@ package relay
 import (
 	"context"
 	"crypto/sha256"
+	"crypto/x509"
 	"net/http"
+	"sync"
 
 	"github.com/tacet-chat/tacet/client/transport"
 	"github.com/tacet-chat/tacet/internal/wire"
@@ -22,9 +24,10 @@ func FetchUnpinned(ctx context.Context, o Options, id wire.BlobID) (blob []byte,
 	ctx, cancel := r.bound(ctx, requestWithin)
 	defer cancel()
 	name := once()
-	blob, realm, err = r.get(ctx, name, id, nil)
-	if err == nil && r.at.plain {
-		realm, err = r.identify(ctx, name)
+	blob, who, err := r.get(ctx, name, id, nil)
+	realm = who.realm
+	if err == nil && (r.at.plain || who.proxied) {
+		realm, _, err = r.identify(ctx, name)
 	}
 	if err != nil {
 		return nil, [32]byte{}, plain(ctx, err)
@@ -35,42 +38,62 @@ func FetchUnpinned(ctx context.Context, o Options, id wire.BlobID) (blob []byte,
 // Identify returns the fingerprint of the realm key that a relay shows. Nothing
 // proves that it is the one that its operator means. Options.Pin is not used.
 func Identify(ctx context.Context, o Options) (realm [32]byte, err error) {
+	realm, _, err = identify(ctx, o)
+	return realm, err
+}
+
+// identify is Identify, and reports whether a certificate authority vouches that
+// this is the relay of that name.
+func identify(ctx context.Context, o Options) (realm [32]byte, vouched bool, err error) {
 	r, err := open(o)
 	if err != nil {
-		return realm, err
+		return realm, false, err
 	}
 	defer r.Close()
 	ctx, cancel := r.bound(ctx, requestWithin)
 	defer cancel()
-	realm, err = r.identify(ctx, once())
-	return realm, plain(ctx, err)
+	realm, vouched, err = r.identify(ctx, once())
+	return realm, vouched, plain(ctx, err)
 }
 
 // identify takes the key from the descriptor, which with TLS must be the
 // certificate's.
-func (r *Relay) identify(ctx context.Context, isolate string) ([32]byte, error) {
-	a, err := r.ask(ctx, request{isolate: isolate, method: http.MethodGet, path: "/v1/realm", limit: wire.MaxDescriptor})
+func (r *Relay) identify(ctx context.Context, isolate string) (realm [32]byte, vouched bool, err error) {
+	a, err := r.ask(ctx, request{isolate: isolate, method: http.MethodGet, path: realmPath, limit: wire.MaxDescriptor})
 	if err != nil {
-		return [32]byte{}, err
+		return realm, false, err
 	}
 	if err := a.good(); err != nil {
-		return [32]byte{}, err
+		return realm, false, err
 	}
 	var pin *[32]byte
-	if !r.at.plain {
-		pin = &a.realm
+	if !r.at.plain && !a.who.proxied {
+		pin = &a.who.realm
 	}
 	d, err := readDescriptor(a.body, pin)
 	if err != nil {
-		return [32]byte{}, err
+		return realm, false, err
 	}
-	return sha256.Sum256(d.Realm[:]), nil
+	if a.who.proxied && !d.Proxied {
+		return realm, false, stranger("the certificates of the relay")
+	}
+	return sha256.Sum256(d.Realm[:]), a.who.vouched, nil
 }
 
 // Network opens relays, all reached in the same way.
 type Network struct {
+	// Proxied says whether a relay may be spoken to although its TLS ends in a
+	// program in front of it, nil: none may. It is asked at every connection.
+	Proxied func(name string) bool
+	// Roots are the certificate authorities that can vouch for a name, nil:
+	// those of the system.
+	Roots *x509.CertPool
+
 	proxy string
 	dial  Dialer
+
+	mu      sync.Mutex      // guards vouched
+	vouched map[string]bool // by Identify
 }
 
 // NewNetwork returns a network that is reached through the proxy, as in SOCKS5,
@@ -88,7 +111,11 @@ func NewNetwork(proxy string) (*Network, error) {
 
 // options returns the options for a relay of that name.
 func (n *Network) options(name string) Options {
-	return Options{Name: name, Dial: n.dial, HidesAddress: n.proxy != ""}
+	o := Options{Name: name, Dial: n.dial, HidesAddress: n.proxy != "", Roots: n.Roots}
+	if n.Proxied != nil {
+		o.Proxied = func() bool { return n.Proxied(name) }
+	}
+	return o
 }
 
 // Open is New for a relay of this network: a *Relay.
@@ -104,7 +131,22 @@ func (n *Network) Open(name string, pin [32]byte) (transport.Transport, error) {
 
 // Identify is the package's Identify for a relay of this network.
 func (n *Network) Identify(ctx context.Context, name string) (pin [32]byte, err error) {
-	return Identify(ctx, n.options(name))
+	pin, vouched, err := identify(ctx, n.options(name))
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.vouched == nil {
+		n.vouched = map[string]bool{}
+	}
+	n.vouched[name] = vouched // names that a person types: few
+	return pin, err
+}
+
+// Vouched reports whether a certificate authority vouched for the name of a
+// relay when Identify asked that last.
+func (n *Network) Vouched(name string) bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.vouched[name]
 }
 
 // FetchUnpinned is the package's FetchUnpinned for a relay of this network.

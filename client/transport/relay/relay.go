@@ -2,8 +2,10 @@
 // watching, single HTTP requests for blobs and the descriptor. It implements
 // the client's side of docs/spec/relay-api.md.
 //
-// A relay is known by its pinned realm key and by nothing else: no certificate
-// authority, no name, no fallback. Connections with different names share
+// A relay is known by its pinned realm key. Certificate authorities have no part
+// in that, but for relays whose TLS ends in a program in front, which a user has
+// to allow by name; and they can vouch for a name before a key is pinned. There
+// is no fallback. Connections with different names share
 // nothing that a proxy or a relay could join them by. The package keeps nothing
 // on disk, does not retry, and its errors name neither addresses nor hosts. It
 // does not open cells and holds no key of a person.
@@ -12,6 +14,7 @@ package relay
 import (
 	"context"
 	"crypto/rand"
+	"crypto/x509"
 	"encoding/hex"
 	"errors"
 	"sync"
@@ -46,6 +49,12 @@ type Options struct {
 	Dial Dialer
 	// HidesAddress says that Dial hides our network address from the relay.
 	HidesAddress bool
+	// Proxied says whether TLS may end in a program in front of the relay, for
+	// which an authority vouches in place of the realm key; nil: it may not. It is
+	// asked at every connection.
+	Proxied func() bool
+	// Roots are the authorities, nil: those of the system.
+	Roots *x509.CertPool
 }
 
 // Relay is a transport over one relay. It implements transport.Transport.
@@ -53,6 +62,8 @@ type Relay struct {
 	at    endpoint
 	dial  Dialer
 	hides bool
+	allow func() bool // Options.Proxied
+	roots *x509.CertPool
 	pin   [32]byte
 
 	ctx   context.Context // ends with Close, with ErrClosed as its cause
@@ -95,7 +106,7 @@ func open(o Options) (*Relay, error) {
 		return nil, errors.New("a relay on this machine is not reached through a proxy")
 	}
 	r := &Relay{
-		at: at, dial: o.Dial, hides: o.HidesAddress,
+		at: at, dial: o.Dial, hides: o.HidesAddress, allow: o.Proxied, roots: o.Roots,
 		asking: make(chan struct{}, 1), links: map[string]*link{}, sockets: map[*socket]bool{},
 	}
 	if r.dial == nil {
@@ -128,12 +139,20 @@ func (r *Relay) Close() error {
 func (r *Relay) Warnings() []string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.descriptor != nil && !r.descriptor.Binding && !r.at.plain {
+	switch {
+	case r.descriptor == nil || r.at.plain:
+	case r.descriptor.Proxied:
+		return []string{"TLS to this relay ends in a program in front of it, not in the relay: whoever runs that program sees " +
+			"which network addresses use which addresses of the relay, and could watch yours in your place while you are connected. Messages stay sealed."}
+	case !r.descriptor.Binding:
 		return []string{"This relay does not bind proofs to its TLS connections: " +
 			"whoever ends TLS in front of it could watch your addresses in your place while you are connected."}
 	}
 	return nil
 }
+
+// proxied reports whether TLS may end in front of the relay.
+func (r *Relay) proxied() bool { return r.allow != nil && r.allow() }
 
 // enter begins a call.
 func (r *Relay) enter() error {

@@ -50,6 +50,10 @@ func (r *Relay) open(ctx context.Context, path, isolate string, limit int, told 
 	if err != nil {
 		return nil, plain(ctx, err)
 	}
+	if err := c.admitted(d); err != nil {
+		c.Close()
+		return nil, err
+	}
 	s := &socket{
 		relay: r, realm: d.Realm, clock: d.Time, told: told, buf: make([]byte, limit+1), local: localOf(c.raw),
 		quiet: time.Duration(d.Ping)*time.Second + wire.PongWithin + silenceSlack,
