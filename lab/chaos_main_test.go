@@ -9,6 +9,9 @@ import (
 // TestMain lets the test binary play the roles of its own processes.
 func TestMain(m *testing.M) {
 	if len(os.Args) == 3 && os.Args[1] == RoleCommand {
+		if os.Args[2] == roleStranger {
+			os.Exit(playStranger())
+		}
 		os.Exit(Role(os.Args[2]))
 	}
 	flag.Parse()

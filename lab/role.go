@@ -7,8 +7,10 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"net"
 	"os"
 	"os/signal"
+	"runtime"
 	"sync"
 
 	"github.com/tacet-chat/tacet/relay"
@@ -69,16 +71,28 @@ func hear(in *bufio.Reader, v any) error {
 	return json.Unmarshal(line, v)
 }
 
-// relayOrder is what a relay is told.
+// relayOrder is what a relay is told. Where a number is 0 it has its default.
 type relayOrder struct {
-	Listen string `json:"listen"`
-	Data   string `json:"data"`
+	Listen         string `json:"listen"`
+	Data           string `json:"data"`
+	TLS            string `json:"tls,omitempty"`
+	Placed         bool   `json:"placed,omitempty"`         // peers are placed
+	MaxConnections int    `json:"maxConnections,omitempty"` // of one sort
+	WindowMiB      int    `json:"windowMiB,omitempty"`
+	QueueMiB       int    `json:"queueMiB,omitempty"`
+	BlobMiB        int    `json:"blobMiB,omitempty"`
 }
 
 // relayWord is what it answers once it listens.
 type relayWord struct {
 	Addr  string `json:"addr"`
 	Realm string `json:"realm"` // fingerprint, hex
+}
+
+// relayState is what it answers to every line after that.
+type relayState struct {
+	Goroutines int    `json:"goroutines"`
+	Heap       uint64 `json:"heap"` // bytes of objects that are reachable
 }
 
 // playRelay is a relay as tacet-relay runs it. It logs all that it has to say to
@@ -88,7 +102,18 @@ func playRelay(in *bufio.Reader, out *speaker) error {
 	if err := hear(in, &o); err != nil {
 		return err
 	}
-	r, err := relay.New(relay.Config{Listen: o.Listen, Data: o.Data, Log: os.Stderr})
+	cfg := relay.Config{
+		Listen: o.Listen, Data: o.Data, TLS: o.TLS, MaxConnections: o.MaxConnections,
+		WindowMiB: o.WindowMiB, QueueMiB: o.QueueMiB, BlobMiB: o.BlobMiB, Log: os.Stderr,
+	}
+	if o.Placed {
+		ln, err := net.Listen("tcp", o.Listen)
+		if err != nil {
+			return err
+		}
+		cfg.Listener = placed{ln}
+	}
+	r, err := relay.New(cfg)
 	if err != nil {
 		return err
 	}
@@ -106,8 +131,17 @@ func playRelay(in *bufio.Reader, out *speaker) error {
 		return err
 	}
 	go func() {
-		io.Copy(io.Discard, in)
-		stop()
+		defer stop()
+		for {
+			if _, err := in.ReadSlice('\n'); err != nil {
+				return
+			}
+			runtime.GC()
+			runtime.GC() // what the first one left in pools
+			var m runtime.MemStats
+			runtime.ReadMemStats(&m)
+			out.say(relayState{runtime.NumGoroutine(), m.HeapAlloc})
+		}
 	}()
 	return <-done
 }

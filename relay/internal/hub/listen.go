@@ -4,6 +4,7 @@ import (
 	"crypto/tls"
 	"errors"
 	"net"
+	"runtime"
 	"sync"
 	"time"
 )
@@ -20,12 +21,13 @@ func Listen(ln net.Listener, cfg *tls.Config) net.Listener {
 	cfg.MinVersion = tls.VersionTLS13
 	cfg.SessionTicketsDisabled = true
 	cfg.DynamicRecordSizingDisabled = true
-	return &listener{ln, cfg}
+	return &listener{ln, cfg, make(turns, runtime.GOMAXPROCS(0))}
 }
 
 type listener struct {
 	net.Listener
-	cfg *tls.Config
+	cfg   *tls.Config
+	turns turns // of handshakes
 }
 
 func (l *listener) Accept() (net.Conn, error) {
@@ -33,7 +35,7 @@ func (l *listener) Accept() (net.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	return tls.Server(&inner{Conn: c}, l.cfg), nil
+	return tls.Server(&inner{Conn: c, turns: l.turns}, l.cfg), nil
 }
 
 // handshakeBytes is what a client may send in a handshake: a ClientHello has two
@@ -41,7 +43,9 @@ func (l *listener) Accept() (net.Conn, error) {
 const handshakeBytes = 16 << 10
 
 // Handshake does the TLS handshake of a connection of Listen, until a deadline
-// and within a number of bytes. Without TLS it does nothing.
+// and within a number of bytes. Without TLS it does nothing. As many handshakes
+// compute at one moment as there are cores; what waits for a client does not
+// count, so a flood of handshakes is a few goroutines to everybody else.
 func Handshake(c net.Conn, deadline time.Time) error {
 	t, ok := c.(*tls.Conn)
 	if !ok {
@@ -55,6 +59,7 @@ func Handshake(c net.Conn, deadline time.Time) error {
 	in.Conn.SetDeadline(deadline)
 	err := t.Handshake()
 	in.Conn.SetDeadline(time.Time{})
+	in.rest()
 	in.shaking = false
 	return err
 }
@@ -81,6 +86,8 @@ type inner struct {
 	in      []byte // the reader's: fed and not yet read
 	shaking bool   // the reader's: the handshake is under way
 	left    int    // the reader's: bytes that it may still take
+	has     bool   // the reader's: one of turns
+	turns   turns
 
 	mu     sync.Mutex // guards the rest
 	out    *buffer    // collected and not yet taken
@@ -102,8 +109,11 @@ func (c *inner) Read(b []byte) (int, error) {
 		if c.left == 0 {
 			return 0, errFlood
 		}
+		c.rest()
 		n, err := c.Conn.Read(b[:min(len(b), c.left)])
 		c.left -= n
+		c.turns <- struct{}{}
+		c.has = true
 		return n, err
 	}
 	if !c.started {
@@ -115,6 +125,14 @@ func (c *inner) Read(b []byte) (int, error) {
 	n := copy(b, c.in)
 	c.in = c.in[n:]
 	return n, nil
+}
+
+// rest gives back the turn to compute.
+func (c *inner) rest() {
+	if c.has {
+		<-c.turns
+		c.has = false
+	}
 }
 
 func (c *inner) Write(b []byte) (int, error) {
