@@ -19,6 +19,17 @@ func (c *conn) flush() {
 	c.pump(0, false)
 }
 
+// flushOwn is flush for the goroutine that reads the connection. If somebody else
+// is about to flush, more is about to come, and all of it leaves in one write.
+func (c *conn) flushOwn() {
+	c.mu.Lock()
+	promised := c.promised
+	c.mu.Unlock()
+	if !promised {
+		c.flush()
+	}
+}
+
 // waiting reports whether there is anything to write. Callers hold mu.
 func (c *conn) waiting() bool {
 	return len(c.queue) > 0 || c.inner != nil && c.inner.pending()

@@ -38,7 +38,7 @@ func (c *conn) read() {
 	}
 	r.try = r.attempt
 	for r.next() {
-		c.flush() // what was queued in answer, also by TLS
+		c.flushOwn() // what was queued in answer, also by TLS
 		c.role.settle()
 		c.yield()
 	}
