@@ -14,20 +14,22 @@ import (
 // Host is a relay in a process of its own, which can be killed and started
 // again on the same port and the same data directory.
 type Host struct {
-	Data string // directory
+	Data   string // directory
+	Config string // TOML, for what differs from the default
 
 	log io.Writer
 
-	mu    sync.Mutex // guards all below
-	p     *process
-	addr  string // empty before the first start
-	realm string
+	mu      sync.Mutex // guards all below
+	p       *process
+	addr    string // empty before the first start
+	realm   string
+	cluster string
 }
 
 // Start starts the relay and returns when it listens.
 func (h *Host) Start(ctx context.Context) error {
 	h.mu.Lock()
-	o := relayOrder{Listen: h.addr, Data: h.Data}
+	o := relayOrder{Listen: h.addr, Data: h.Data, Config: h.Config}
 	h.mu.Unlock()
 	if o.Listen == "" {
 		o.Listen = "127.0.0.1:0"
@@ -51,7 +53,7 @@ func (h *Host) Start(ctx context.Context) error {
 	case w := <-words:
 		h.mu.Lock()
 		defer h.mu.Unlock()
-		h.addr, h.realm = w.Addr, w.Realm
+		h.addr, h.realm, h.cluster = w.Addr, w.Realm, w.Cluster
 		return nil
 	case <-p.done:
 		return fmt.Errorf("the relay: %w", errors.Join(errEnded, p.stop()))
@@ -75,6 +77,13 @@ func (h *Host) Realm() (pin [32]byte) {
 	b, _ := hex.DecodeString(h.realm)
 	copy(pin[:], b)
 	return pin
+}
+
+// Cluster is where other nodes of the realm reach this one; empty if none do.
+func (h *Host) Cluster() string {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.cluster
 }
 
 // Kill ends the relay at once (SIGKILL).

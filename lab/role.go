@@ -81,12 +81,14 @@ type relayOrder struct {
 	WindowMiB      int    `json:"windowMiB,omitempty"`
 	QueueMiB       int    `json:"queueMiB,omitempty"`
 	BlobMiB        int    `json:"blobMiB,omitempty"`
+	Config         string `json:"config,omitempty"` // TOML; all the above stands over it
 }
 
 // relayWord is what it answers once it listens.
 type relayWord struct {
-	Addr  string `json:"addr"`
-	Realm string `json:"realm"` // fingerprint, hex
+	Addr    string `json:"addr"`
+	Realm   string `json:"realm"`             // fingerprint, hex
+	Cluster string `json:"cluster,omitempty"` // where other nodes reach it
 }
 
 // relayState is what it answers to every line after that.
@@ -102,10 +104,12 @@ func playRelay(in *bufio.Reader, out *speaker) error {
 	if err := hear(in, &o); err != nil {
 		return err
 	}
-	cfg := relay.Config{
-		Listen: o.Listen, Data: o.Data, TLS: o.TLS, MaxConnections: o.MaxConnections,
-		WindowMiB: o.WindowMiB, QueueMiB: o.QueueMiB, BlobMiB: o.BlobMiB, Log: os.Stderr,
+	cfg, err := relay.ParseConfig([]byte(o.Config))
+	if err != nil {
+		return err
 	}
+	cfg.Listen, cfg.Data, cfg.TLS, cfg.MaxConnections = o.Listen, o.Data, o.TLS, o.MaxConnections
+	cfg.WindowMiB, cfg.QueueMiB, cfg.BlobMiB, cfg.Log = o.WindowMiB, o.QueueMiB, o.BlobMiB, os.Stderr
 	if o.Placed {
 		ln, err := net.Listen("tcp", o.Listen)
 		if err != nil {
@@ -127,7 +131,7 @@ func playRelay(in *bufio.Reader, out *speaker) error {
 	done := make(chan error, 1)
 	go func() { done <- r.Run(ctx) }()
 	pin := r.Fingerprint()
-	if err := out.say(relayWord{Addr: addr.String(), Realm: hex.EncodeToString(pin[:])}); err != nil {
+	if err := out.say(relayWord{Addr: addr.String(), Realm: hex.EncodeToString(pin[:]), Cluster: r.ClusterAddr()}); err != nil {
 		return err
 	}
 	go func() {
