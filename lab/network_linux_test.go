@@ -10,6 +10,7 @@ import (
 // How the ways of a scenario are.
 var (
 	fine  = weather{delay: 10 * time.Millisecond}
+	hole  = weather{delay: 10 * time.Millisecond, mtu: 1280}                // larger packets vanish, and no ICMP says so
 	rough = weather{delay: 150 * time.Millisecond, loss: 0.05, twice: 0.01} // 300 ms there and back
 )
 
@@ -27,6 +28,7 @@ func TestNetwork(t *testing.T) {
 		{"IPv6", "v6", "v6", fine},
 		{"OneOfEach", "v4", "v6", fine},
 		{"Rough", "v4", "v6", rough},
+		{"Hole", "v4", "v6", hole},
 	} {
 		t.Run("FromNothing/"+c.name, func(t *testing.T) {
 			t.Parallel()

@@ -107,6 +107,7 @@ func (r *Relay) part() {
 	}
 	for _, s := range far {
 		if !have[s.local] {
+			r.narrow.Store(false) // another network, another way
 			s.fail(errMoved)
 		}
 	}

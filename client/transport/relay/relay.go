@@ -18,6 +18,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/tacet-chat/tacet/client/transport"
@@ -65,6 +66,8 @@ type Relay struct {
 	allow func() bool // Options.Proxied
 	roots *x509.CertPool
 	pin   [32]byte
+
+	narrow atomic.Bool // large packets do not get through, see connect
 
 	ctx   context.Context // ends with Close, with ErrClosed as its cause
 	end   context.CancelCauseFunc
