@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -30,7 +31,9 @@ func TestScripts(t *testing.T) {
 			e.Setenv("HOME", filepath.Join(e.WorkDir, "home"))
 			e.Setenv("XDG_STATE_HOME", "")
 			e.Setenv("STATE_DIRECTORY", "")
-			return nil
+			recipes, err := filepath.Abs("../../docs/recipes")
+			e.Setenv("RECIPES", recipes)
+			return err
 		},
 		Condition: func(cond string) (bool, error) {
 			if cond == "tmpfs" { // a small file system can be mounted here
@@ -124,6 +127,54 @@ func damage(ts *testscript.TestScript, neg bool, args []string) {
 	_, err := fmt.Sscan(args[1], &n)
 	ts.Check(err)
 	ts.Check(os.Truncate(ts.MkAbs(args[0]), n))
+}
+
+// TestThePageForOperatorsNamesWhatThereIs checks that docs/operate.md speaks of
+// every recipe, and of no file, command or flag that there is not.
+func TestThePageForOperatorsNamesWhatThereIs(t *testing.T) {
+	b, err := os.ReadFile("../../docs/operate.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	page := string(b)
+	for _, m := range regexp.MustCompile(`\]\((recipes/[^)]*)\)|docs/(recipes/\S+)`).FindAllStringSubmatch(page, -1) {
+		if _, err := os.Stat("../../docs/" + m[1] + m[2]); err != nil {
+			t.Error(err)
+		}
+	}
+	all, err := filepath.Glob("../../docs/recipes/*")
+	if err != nil || len(all) < 5 {
+		t.Fatalf("got %d recipes, %v", len(all), err)
+	}
+	for _, dir := range all {
+		if !strings.Contains(page, "recipes/"+filepath.Base(dir)+"/") {
+			t.Errorf("the page does not speak of %s", dir)
+		}
+	}
+	ran, lines := false, 0
+	for line := range strings.Lines(page) {
+		line, _, _ = strings.Cut(strings.TrimSpace(line), "#")
+		args := strings.Fields(line)
+		if len(args) < 2 || args[0] != "tacet-relay" {
+			continue
+		}
+		lines++
+		cmd, rest, err := commands(&ran).Find(args[1:])
+		if err == nil {
+			err = cmd.ParseFlags(rest)
+		}
+		if err != nil {
+			t.Errorf("%s: %v", line, err)
+		}
+	}
+	if lines == 0 {
+		t.Error("got no command on the page")
+	}
+	for _, m := range regexp.MustCompile("`([a-z_]+) = ").FindAllStringSubmatch(page, -1) {
+		if !strings.Contains(relay.Example(), "\n"+m[1]+" = ") && !strings.HasPrefix(relay.Example(), m[1]+" = ") {
+			t.Errorf("there is no setting %s", m[1])
+		}
+	}
 }
 
 func TestTheManualHasAnExampleForEveryCommand(t *testing.T) {
