@@ -108,7 +108,7 @@ func TestHeavyConnectionsTakeTurns(t *testing.T) {
 			}
 			// Nobody watches loud: what makes it heavy is what it brings.
 			go func() {
-				for range 2 * lightBurst / (wire.MaxPuts * wire.PutSize) {
+				for range 8 * lightBurst / (wire.MaxPuts * wire.PutSize) {
 					p.write(ws.Binary, bytes.Repeat(putFrame(loud, 1), wire.MaxPuts))
 				}
 				p.write(ws.Binary, putFrame(heavy, 7))
@@ -304,4 +304,30 @@ func TestAHandshakeIsBounded(t *testing.T) {
 	if err := Handshake(c, time.Now().Add(time.Hour)); err != errFlood {
 		t.Errorf("got %v, want %v", err, errFlood)
 	}
+}
+
+// TestAFloodLeavesTheLastMinute: whoever brings much, and be it to the same
+// address, pushes no cell of others out of the window.
+func TestAFloodLeavesTheLastMinute(t *testing.T) {
+	virtual(t, Config{WindowBytes: 64 << 20}, func(t *testing.T, w *world) {
+		k := owner(t)
+		p, q := w.open("/v1/put"), w.open("/v1/put")
+		p.pong.Store(true)
+		q.pong.Store(true)
+		q.send(putFrame(k, 4711))
+		q.answer(4711)
+		const rounds = 40 // 2,560 cells: a shard of the window has room for 768
+		for r := range uint64(rounds) {
+			var frames []byte
+			for n := range uint64(wire.MaxPuts) {
+				frames = append(frames, putFrame(k, r*wire.MaxPuts+n)...)
+			}
+			p.send(frames)
+		}
+		p.answers(rounds * wire.MaxPuts)
+		a := w.greeted()
+		a.pong.Store(true)
+		a.send(a.frame(wire.FlagReplay, w.period(), k))
+		a.cell(k, 4711)
+	})
 }

@@ -40,7 +40,7 @@ func (h *Hub) Carry(cells []window.Entry) []bus.Visit {
 	var touched []*watcher
 	for i := range cells {
 		v := &visit{record: record{at: now}}
-		if touched, v.watchers = h.put(&v.record, &cells[i], now, touched); v.watchers > 0 {
+		if touched, v.watchers = h.put(&v.record, &cells[i], now, touched, false); v.watchers > 0 {
 			visits[i] = v
 		}
 	}

@@ -60,7 +60,7 @@ func (h *Hub) ServePostPut(w http.ResponseWriter, r *http.Request) {
 	rec := &record{id: [wire.PutIDSize]byte(frame), at: now}
 	e := (*window.Entry)(frame[wire.PutIDSize:])
 	h.cfg.Bus.Publish(e, rec)
-	touched, _ := h.put(rec, e, now, nil)
+	touched, _ := h.put(rec, e, now, nil, false)
 	for _, x := range touched {
 		x.flush()
 	}

@@ -82,7 +82,7 @@ func (q *putter) message(p []byte, now int64) ws.Code {
 		e := (*window.Entry)(p[wire.PutIDSize:])
 		q.hub.cfg.Bus.Publish(e, rec)
 		var copies int
-		q.touched, copies = q.hub.put(rec, e, now, q.touched)
+		q.touched, copies = q.hub.put(rec, e, now, q.touched, q.turn.heavy())
 		q.turn.charge(copies*perCopy, now)
 	}
 	return 0
@@ -182,10 +182,16 @@ func (q *putter) gone() {
 // put takes one cell: into the window, then to its watchers here. It appends to
 // touched those watchers that the caller has to flush, and returns how many watch.
 //
+// What a heavy connection brings pushes nothing else out of the window.
+//
 // The window comes first, and a watcher is in the table before it reads the
 // window: so a cell may reach it on both ways, but never on none.
-func (h *Hub) put(rec *record, e *window.Entry, now int64, touched []*watcher) (_ []*watcher, watchers int) {
-	h.window.Add(now, e)
+func (h *Hub) put(rec *record, e *window.Entry, now int64, touched []*watcher, heavy bool) (_ []*watcher, watchers int) {
+	if heavy {
+		h.window.Offer(now, e)
+	} else {
+		h.window.Add(now, e)
+	}
 	one, many := h.table.find((*wire.Address)(e[:]))
 	if one != nil {
 		if watchers = 1; one.deliver(rec, e, now) {

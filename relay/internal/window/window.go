@@ -75,6 +75,22 @@ func (w *Window) Add(now int64, e *Entry) {
 	s.mu.Unlock()
 }
 
+// Offer is Add for an entry that is to push out no other: where there is no room
+// it is not kept, and Reach says so.
+func (w *Window) Offer(now int64, e *Entry) {
+	s, tag := w.find(e[:wire.AddressSize])
+	if s.most == 0 {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.blocks == s.most && s.tail.n == perBlock {
+		s.lost, s.lostAt = true, max(s.lostAt, now)
+		return
+	}
+	s.add(now, tag, e)
+}
+
 // Read copies entries of an address that are younger than Span into dst, oldest
 // first, starting at from: 0 for all there are. It returns how many, and where
 // to go on. Less than len(dst) means that there are no more for now.

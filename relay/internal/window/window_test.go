@@ -282,3 +282,30 @@ func BenchmarkRead(b *testing.B) {
 		w.Read(dst, 2, address(n), 0)
 	}
 }
+
+// What is offered goes where there is room, pushes nothing out, and is missed
+// openly where it was not kept.
+func TestWhatIsOfferedPushesNothingOut(t *testing.T) {
+	w := New(3*blockBytes, 1)
+	first, flood := Entry{1}, Entry{2}
+	w.Add(2, &first)
+	kept := 0
+	for n := range int64(1000) {
+		w.Offer(3+n, &flood)
+	}
+	a, b := wire.Address(first[:]), wire.Address(flood[:])
+	dst := make([]Entry, 100)
+	if n, _ := w.Read(dst, 1003, &a, 0); n != 1 {
+		t.Errorf("got %d entries of the first address, want 1", n)
+	}
+	if kept, _ = w.Read(dst, 1003, &b, 0); kept != 3*perBlock-1 {
+		t.Errorf("got %d of the flood, want %d: all there was room for", kept, 3*perBlock-1)
+	}
+	if got := w.Reach(1002, &b); got != 0 {
+		t.Errorf("got a reach of %v, want none", got)
+	}
+	w.Add(1004, &first) // makes room as ever
+	if n, _ := w.Read(dst, 1005, &a, 0); n != 1 {
+		t.Errorf("got %d entries of the first address after another, want 1: the oldest block went", n)
+	}
+}
