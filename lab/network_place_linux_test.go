@@ -80,10 +80,18 @@ func sweepPlaces() {
 		rest, ours := strings.CutPrefix(e.Name(), placePrefix+"-")
 		number, _, _ := strings.Cut(rest, "-")
 		pid, err := strconv.Atoi(number)
-		if ours && err == nil && syscall.Kill(pid, 0) == syscall.ESRCH {
+		if ours && err == nil && !lives(pid) {
 			removePlace(e.Name())
 		}
 	}
+}
+
+// lives reports whether a process runs: one that ended may still be listed, as
+// nobody has asked how it ended.
+func lives(pid int) bool {
+	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	_, after, _ := bytes.Cut(stat, []byte(") ")) // the name may hold anything
+	return err == nil && !bytes.HasPrefix(after, []byte("Z"))
 }
 
 // removePlace ends what runs in a namespace of ours, and the namespace.
