@@ -54,7 +54,7 @@ var floods = []struct {
 	{"half frames", perKiB(3*floodConnections, 40) + 32, "connections × a TLS record, and the room for parts of frames", true},
 	{"many watches", perKiB(3*floodConnections, 28), "connections × 16 addresses", true},
 	{"bad proofs", perKiB(3*floodConnections, 40) + 32, "connections × a TLS record, and the room for parts of frames", false},
-	{"maximal sets", perKiB(floodConnections, 400+40) + 32, "watches × 4,096 addresses in the table and in a list", false},
+	{"maximal sets", perKiB(3*floodConnections, 40) + 32 + 34, "connections, the room for parts of frames, and 262,144 watched addresses", false},
 	{"readers that do not read", perKiB(3*floodConnections, 40) + floodQueue + 64, "connections, the queues, open puts and the rings of copies", true},
 	{"fan-out", perKiB(3*floodConnections, 40) + floodQueue + 64 + 64, "connections, the queues, open puts and the rings of copies", false},
 	{"puts without end", perKiB(3*floodConnections, 40) + floodQueue + 64, "connections, the queues, open puts", true},

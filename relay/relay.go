@@ -45,6 +45,11 @@ const labelTime = "tacet/v1/relay/time"
 const (
 	sweepEvery = 5 * time.Minute
 	maxMemory  = 64 << 20 // bytes of blobs where there is no disk
+
+	// Addresses that are watched from everywhere: most devices have 16, and a
+	// stranger's 4,096 on each connection would be 2 GiB.
+	perConnection = 64
+	minAddresses  = 1 << 18
 )
 
 // Relay is one relay.
@@ -127,7 +132,7 @@ func New(cfg Config) (_ *Relay, err error) {
 	r.hub = hub.New(hub.Config{
 		Bus:   others,
 		Realm: r.public, Time: second, Live: time.Duration(cfg.Period) * time.Second, Ping: time.Duration(cfg.Ping) * time.Second,
-		WindowBytes: cfg.WindowMiB << 20, QueueBytes: cfg.QueueMiB << 20, Binding: cfg.secure(), Origins: cfg.Origins, Limit: r.gate,
+		WindowBytes: cfg.WindowMiB << 20, QueueBytes: cfg.QueueMiB << 20, Addresses: max(minAddresses, perConnection*cfg.MaxConnections), Binding: cfg.secure(), Origins: cfg.Origins, Limit: r.gate,
 	})
 	r.describe(key.SignPublicOf(second))
 	r.handler = r.guard(r.routes())

@@ -33,19 +33,24 @@ func NewRoom(bytes int64) *Room { return &Room{free: bytes, held: map[string]int
 // it. It fails at once if the peer's connection or network would then hold more
 // than its part. After a success give is called, once, when the bytes are free.
 func (r *Room) Take(remote string, n int64) (give func(), ok bool) {
+	if !r.Grow(remote, n) {
+		return nil, false
+	}
+	return func() { r.Grow(remote, -n) }, true
+}
+
+// Grow is Take for what grows and shrinks in pieces: n below 0 gives back, which
+// always works. What a peer gives back in the end is what it took.
+func (r *Room) Grow(remote string, n int64) (ok bool) {
 	network, part, connection := parties(remote)
 
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.held[network]+n > r.free/part || connection != "" && r.held[connection]+n > r.free/connectionPart {
-		return nil, false
+	if n > 0 && (r.held[network]+n > r.free/part || connection != "" && r.held[connection]+n > r.free/connectionPart) {
+		return false
 	}
 	r.add(network, connection, n)
-	return func() {
-		r.mu.Lock()
-		defer r.mu.Unlock()
-		r.add(network, connection, -n)
-	}, true
+	return true
 }
 
 // add moves n bytes from the free ones to both parties. Callers hold mu.

@@ -331,3 +331,95 @@ func TestAFloodLeavesTheLastMinute(t *testing.T) {
 		a.cell(k, 4711)
 	})
 }
+
+// TestAllAddressesAreBounded: they are shared out, and given back.
+func TestAllAddressesAreBounded(t *testing.T) {
+	virtual(t, Config{Addresses: 40}, func(t *testing.T, w *world) {
+		set := owners(t, 20) // pipes are loopback, which gets half
+		a := w.watch(set[:18]...)
+		b := w.watch(set[:2]...) // the same addresses take places of their own
+		a.send(a.frame(0, w.period(), set[18]))
+		if _, reason := a.end(); reason != wire.ReasonLimit {
+			t.Errorf("got reason %d, want %d", reason, wire.ReasonLimit)
+		}
+		synctest.Wait()
+		if x := address(set[18]); w.hub.Watches(&x) {
+			t.Error("got the address watched that there was no place for")
+		}
+		b.send(b.frame(0, w.period(), set[2:20]...))
+		b.watched(20)
+		x := address(set[0])
+		b.send(append([]byte{byte(wire.FrameUnwatch)}, x[:]...))
+		b.send(b.frame(0, w.period(), set[0]))
+		b.watched(20)
+		b.nc.Close()
+		synctest.Wait()
+		if !w.hub.watched.Grow("", 20) || w.hub.watched.Grow("", 1) {
+			t.Error("got other places free than all when all had gone")
+		}
+	})
+}
+
+// TestAllOpenPutsAreBounded: those of all connections together.
+func TestAllOpenPutsAreBounded(t *testing.T) {
+	virtual(t, Config{}, func(t *testing.T, w *world) {
+		p, q := w.open("/v1/put"), w.open("/v1/put")
+		p.send(putFrame(owner(t), 1))
+		synctest.Wait()
+		if got := w.hub.records.Load(); got != 1 {
+			t.Fatalf("got %d blocks of records, want 1", got)
+		}
+		w.hub.records.Add(maxRecords - 1)
+		q.send(putFrame(owner(t), 1))
+		if code, _ := q.end(); code != ws.Policy {
+			t.Errorf("got code %d, want %d", code, ws.Policy)
+		}
+		w.hub.records.Add(1 - maxRecords)
+		p.answer(1)
+		p.send(putFrame(owner(t), 2))
+		synctest.Wait()
+		p.nc.Close()
+		synctest.Wait()
+		if got := w.hub.records.Load(); got != 0 {
+			t.Errorf("got %d blocks of records at the end, want 0", got)
+		}
+	})
+}
+
+// TestReplaysComeToAnEnd: a connection that asks for the same again and again
+// is sent as much as the window holds, then nothing, and is told so.
+func TestReplaysComeToAnEnd(t *testing.T) {
+	const window = 64 << 10
+	virtual(t, Config{WindowBytes: window}, func(t *testing.T, w *world) {
+		k := owner(t)
+		p := w.open("/v1/put")
+		p.pong.Store(true)
+		time.Sleep(10 * time.Second)
+		for n := range uint64(10) {
+			p.send(putFrame(k, n))
+		}
+		p.answers(10)
+		a := w.greeted()
+		a.pong.Store(true)
+		cells, reach := 0, uint32(1)
+		for asked := 0; reach > 0; asked++ {
+			if asked > 20 {
+				t.Fatalf("got %d cells and no end", cells)
+			}
+			a.send(a.frame(wire.FlagReplay, w.period(), k))
+			for {
+				f := a.want(ws.Binary)
+				if f.p[0] == byte(wire.FrameWatched) {
+					reach = uint32(f.p[6])
+					break
+				}
+				cells++
+			}
+		}
+		if least, most := window/wire.DeliverSize, window/wire.DeliverSize+12; cells < least || cells > most {
+			t.Errorf("got %d cells in the end, want %d to %d", cells, least, most)
+		}
+		p.send(putFrame(k, 99)) // live cells come as ever
+		a.cell(k, 99)
+	})
+}

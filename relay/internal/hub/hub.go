@@ -46,6 +46,7 @@ type Config struct {
 	Live        time.Duration // live period, whole seconds; 0 is 1,800 s
 	Ping        time.Duration // silence before a ping, at least 5 s; 0 is 60 s
 	WindowBytes int           // bound of the window in bytes; 0 keeps nothing
+	Addresses   int           // bound of the addresses that are watched, from everywhere; each is about 130 bytes; 0 is 1,048,576
 	QueueBytes  int           // bound of all that waits for slow readers, in bytes; 0 is 64 MiB
 	Binding     bool          // proofs are bound to the TLS connection, so a watch needs one of Listen's
 	Origins     []string      // origins of pages that may connect; programs send none
@@ -68,6 +69,7 @@ type Hub struct {
 	words    pool        // buffers for reading what watchers say
 	ciphers  pool        // buffers for what TLS has encrypted
 	backlog  backlog
+	watched  *gate.Room   // for watched addresses, in places
 	parts    *gate.Room   // for large frames that have not come whole
 	records  atomic.Int64 // puts that wait for their answer, in blocks
 	turns    turns
@@ -104,6 +106,10 @@ func New(cfg Config) *Hub {
 	if cfg.QueueBytes == 0 {
 		cfg.QueueBytes = queuesLimit
 	}
+	if cfg.Addresses == 0 {
+		cfg.Addresses = 1 << 20
+	}
+	h.watched = gate.NewRoom(int64(cfg.Addresses))
 	h.backlog.init(cfg.QueueBytes)
 	h.turns = make(turns, cores)
 	h.puts.size, h.words.size, h.ciphers.size = putBuffer, wordBuffer, cipherBuffer

@@ -94,6 +94,7 @@ func (w *watcher) watch(p []byte) ws.Code {
 	if !w.proven(period, proofs) {
 		return w.refuse(wire.ReasonProof)
 	}
+	remote := w.nc.RemoteAddr().String()
 	for b := proofs; len(b) > 0; b = b[wire.ProofSize:] {
 		a := wire.Address(b)
 		if len(w.addresses) == wire.MaxWatched && !w.watches(&a) {
@@ -103,6 +104,10 @@ func (w *watcher) watch(p []byte) ws.Code {
 		case crowded:
 			return w.refuse(wire.ReasonLimit)
 		case added:
+			if !w.hub.watched.Grow(remote, 1) {
+				w.hub.table.remove(&a, w)
+				return w.refuse(wire.ReasonLimit)
+			}
 			w.addresses = append(w.addresses, a)
 		}
 	}
@@ -136,6 +141,7 @@ func (w *watcher) unwatch(p []byte) ws.Code {
 			keep = append(keep, a)
 		}
 	}
+	w.hub.watched.Grow(w.nc.RemoteAddr().String(), int64(len(keep)-len(w.addresses)))
 	clear(w.addresses[len(keep):])
 	w.addresses = keep
 	return 0
@@ -157,6 +163,7 @@ func (w *watcher) gone() {
 		w.hub.table.remove(&w.addresses[i], w)
 	}
 	w.hub.cfg.Bus.Unwatch(w.addresses)
+	w.hub.watched.Grow(w.nc.RemoteAddr().String(), -int64(len(w.addresses)))
 	clear(w.addresses)
 	w.addresses = nil
 }
