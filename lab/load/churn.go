@@ -111,7 +111,14 @@ func (c *carousel) turn(ctx context.Context, d *device) {
 	e := &ear{sum: new(atomic.Int64)}
 	began := now()
 	var err error
-	if e.line, err = c.s.watch(c.s, boxes, c.v.echo); err != nil {
+	watch := func() (*line, error) { return c.s.watch(c.s, boxes, c.v.echo) }
+	d.mu.Lock()
+	first := d.ear == nil
+	d.mu.Unlock()
+	if first { // there must be somebody to put to
+		watch = func() (*line, error) { return c.s.join(boxes, c.v.echo) }
+	}
+	if e.line, err = watch(); err != nil {
 		c.failed.Add(1)
 		c.mu.Lock()
 		c.err = err

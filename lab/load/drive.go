@@ -116,7 +116,7 @@ func (c *crowd) mend() error {
 		next := &ear{sum: e.sum, h: e.h, last: e.last, doubled: e.doubled}
 		e.mu.Unlock()
 		var err error
-		if next.line, err = c.s.watch(c.s, []*mailbox{c.mouths[sender].to}, c.v.echo); err != nil {
+		if next.line, err = c.s.join([]*mailbox{c.mouths[sender].to}, c.v.echo); err != nil {
 			return fmt.Errorf("watching again: %w", err)
 		}
 		c.ears[i] = next
@@ -163,7 +163,7 @@ func gather(s *server, v *variant, sh shape) (_ *crowd, err error) {
 	}
 	for i := range sh.Pairs * sh.Fan {
 		m, e := c.mouths[i/sh.Fan], &ear{sum: c.got[i/sh.Fan]}
-		if e.line, err = s.watch(s, []*mailbox{m.to}, v.echo); err != nil {
+		if e.line, err = s.join([]*mailbox{m.to}, v.echo); err != nil {
 			return nil, err
 		}
 		c.ears = append(c.ears, e)

@@ -118,6 +118,9 @@ func newMouth(s *server, v *variant, to *mailbox, id int, in *span, heard func(u
 // connect opens a connection and begins to count answers.
 func (m *mouth) connect() error {
 	l, err := m.open()
+	for i := 1; err != nil && i < tries; i++ {
+		l, err = m.open()
+	}
 	if err != nil {
 		return fmt.Errorf("connecting a sender: %w", err)
 	}

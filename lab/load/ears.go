@@ -83,7 +83,7 @@ func (e *ears) open() error {
 			next.last = before.last
 		}
 		var err error
-		if next.line, err = e.s.watch(e.s, []*mailbox{box}, e.echo); err != nil {
+		if next.line, err = e.s.join([]*mailbox{box}, e.echo); err != nil {
 			return err
 		}
 		e.of[i] = next

@@ -57,7 +57,7 @@ func (q *quiet) hold(ctx context.Context, s *server, n int, echo bool) error {
 			var l *line
 			err := ctx.Err()
 			if err == nil {
-				l, err = s.watch(s, boxes, echo)
+				l, err = s.join(boxes, echo)
 			}
 			q.mu.Lock()
 			defer q.mu.Unlock()

@@ -137,6 +137,20 @@ func (l *line) listen(size int, on *events) error {
 	}
 }
 
+// tries is how often a client asks for a connection before it gives up. A machine
+// that stands still for some seconds makes a server refuse one.
+const tries = 3
+
+// join is watch for those who come again when they were refused.
+func (s *server) join(boxes []*mailbox, echo bool) (l *line, err error) {
+	for range tries {
+		if l, err = s.watch(s, boxes, echo); err == nil {
+			return l, nil
+		}
+	}
+	return nil, err
+}
+
 // dial opens a connection to s, with TLS 1.3 if s has it. Who answers is not
 // checked: we started it, and a load has no secrets.
 func (s *server) dial() (net.Conn, error) {

@@ -73,8 +73,7 @@ type Summary struct {
 	Lost      int64   `json:"lost"`    // by our relay, in all
 	Doubled   int64   `json:"doubled"` // likewise
 	Lies      int64   `json:"lies"`    // cells to frozen receivers that it answered as delivered
-	Failed    int64   `json:"failed"`  // connections that it refused
-	Ended     int64   `json:"ended"`   // connections that it ended
+	Ended     int64   `json:"ended"`   // connections that it ended or refused
 	Excused   int64   `json:"excused"` // likewise, while the machine stood still for longer than a relay waits
 }
 
@@ -102,8 +101,7 @@ func (r *Report) sum() {
 	}
 	for _, c := range r.Churn {
 		if ours(c.Name) {
-			r.Summary.add(c.Lost, c.Doubled, 0, c.Cuts, c.Stood)
-			r.Summary.Failed += c.Failed
+			r.Summary.add(c.Lost, c.Doubled, 0, c.Cuts+c.Failed, c.Stood)
 		}
 	}
 	for _, i := range r.Idle {
@@ -161,9 +159,9 @@ func (s *Summary) add(lost, doubled, lies, ended int64, stood float64) {
 
 // Wrong says what our relay must never do and did.
 func (r *Report) Wrong() error {
-	if s := r.Summary; s.Lost != 0 || s.Doubled != 0 || s.Lies != 0 || s.Failed != 0 || s.Ended != 0 {
+	if s := r.Summary; s.Lost != 0 || s.Doubled != 0 || s.Lies != 0 || s.Ended != 0 {
 		return &Problem{
-			fmt.Errorf("the relay lost %d cells, delivered %d twice or out of order, told of %d as delivered to somebody frozen, refused %d connections and ended %d", s.Lost, s.Doubled, s.Lies, s.Failed, s.Ended),
+			fmt.Errorf("the relay lost %d cells, delivered %d twice or out of order, told of %d as delivered to somebody frozen, and ended or refused %d connections", s.Lost, s.Doubled, s.Lies, s.Ended),
 			"the lines of progress say in which turn; a machine out of files (ulimit -n) or of memory shows first here",
 		}
 	}

@@ -368,8 +368,8 @@ func (o *Soaked) Wrong() error {
 	tell(o.Doubled, "delivered twice or out of order")
 	tell(o.Missing, "puts not answered")
 	tell(o.Lies, "told of as delivered to somebody frozen")
-	tell(o.Failed, "connections refused")
-	if o.Stood < ms(tooStill) {
+	if o.Stood < ms(tooStill) { // a relay waits no longer than seconds for a handshake, or for the answer to a ping
+		tell(o.Failed, "connections refused")
 		tell(o.Ended, "connections ended")
 	}
 	if o.Left > o.Base {
@@ -391,8 +391,8 @@ func (o *Soaked) Line() string {
 		memory = fmt.Sprintf("memory %+.1f MiB in %.0f s (at most %.1f)", o.Memory.MiB, o.Memory.Seconds, o.Memory.Bound)
 	}
 	ended := ""
-	if o.Ended > 0 {
-		ended = fmt.Sprintf(" (the machine stood still for up to %.1f s: %d connections ended, with %d deliveries)", o.Stood/1000, o.Ended, o.Cut)
+	if o.Ended+o.Failed > 0 {
+		ended = fmt.Sprintf(" (and %d with %d connections that ended; %d were refused; the machine stood still for up to %.1f s)", o.Cut, o.Ended, o.Failed, o.Stood/1000)
 	}
 	return fmt.Sprintf("soak: %.0f s, %d put, %d seen, %d lost%s, %d doubled, %d lies in %d frosts, %d connects, p50 %.2f ms, p99 %.1f, p99.9 %.1f, %s, goroutines %d before and %d after",
 		o.Seconds, o.Put, o.Seen, o.Lost, ended, o.Doubled, o.Lies, o.Frosts, o.Connects, o.P50, o.P99, o.P999, memory, o.Base, o.Left)

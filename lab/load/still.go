@@ -6,8 +6,9 @@ import (
 )
 
 // tooStill is for how long the load, or all of the machine, may stand still
-// before a relay that ends connections is in its right: it waits for 3 s for the
-// answer to a ping, and some of that is gone for other reasons.
+// before a relay that ends or refuses connections is in its right: it waits for
+// 3 s for the answer to a ping and for 5 s for a request, and some of that is
+// gone for other reasons.
 const tooStill = 1500 * time.Millisecond
 
 // standing looks for times in which this process did not run.
