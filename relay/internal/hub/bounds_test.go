@@ -392,9 +392,9 @@ func TestReplaysComeToAnEnd(t *testing.T) {
 	const window = 64 << 10
 	virtual(t, Config{WindowBytes: window}, func(t *testing.T, w *world) {
 		k := owner(t)
+		time.Sleep(10 * time.Second)
 		p := w.open("/v1/put")
 		p.pong.Store(true)
-		time.Sleep(10 * time.Second)
 		for n := range uint64(10) {
 			p.send(putFrame(k, n))
 		}
