@@ -227,3 +227,43 @@ func TestOwnersAreSpread(t *testing.T) {
 		t.Errorf("got %d owners, want 12", len(shares))
 	}
 }
+
+// sum is a Tally.
+type sum struct{ asked, echoes int }
+
+func (s *sum) Ask(n int)    { s.asked += n }
+func (s *sum) Answer(n int) { s.asked, s.echoes = s.asked-1, s.echoes+n }
+
+// TestEachNodeAnswersOnce: a second answer, one of who was not asked, and one to
+// what was never put do nothing; the mark of a lower bound stays.
+func TestEachNodeAnswersOnce(t *testing.T) {
+	k, err := key.New[key.SignRole](bytes.Repeat([]byte{1}, 32))
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := New(Config{Realm: NewRealm(k), Link: sink{}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := new(sum)
+	m.mu.Lock()
+	m.enqueue(kindCells, All, []ID{node1, node2}, new(window.Entry), s)
+	m.mu.Unlock()
+	for _, c := range []struct {
+		from ID
+		count
+		asked, echoes int
+	}{
+		{ID{9}, count{batch: 1, echoes: 7}, 2, 0},
+		{node1, count{batch: 2, echoes: 7}, 2, 0},
+		{node1, count{batch: 1, index: 1, echoes: 7}, 2, 0},
+		{node1, count{batch: 1, echoes: 3}, 1, 3},
+		{node1, count{batch: 1, echoes: 3}, 1, 3},
+		{node2, count{batch: 1, echoes: 2, lower: true}, 1, 5},
+		{node2, count{batch: 1, echoes: 2}, 1, 5},
+	} {
+		if m.counts(c.from, []count{c.count}); s.asked != c.asked || s.echoes != c.echoes {
+			t.Errorf("after %v from %x: got %d asked, %d echoes; want %d, %d", c.count, c.from, s.asked, s.echoes, c.asked, c.echoes)
+		}
+	}
+}
