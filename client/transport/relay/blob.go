@@ -96,7 +96,11 @@ func (r *Relay) introduced(ctx context.Context, isolate string) error {
 	if !r.at.plain && !r.proxied() {
 		return nil
 	}
-	_, err := r.describe(ctx, isolate, descriptorAge)
+	age := descriptorAge
+	if r.stale() {
+		age = 0 // here it is the request itself that matters
+	}
+	_, err := r.describe(ctx, isolate, age)
 	return err
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/binary"
+	"math/rand/v2"
 	"net/http"
 	"slices"
 	"time"
@@ -31,9 +32,14 @@ func (r *Relay) Descriptor(ctx context.Context) (wire.Descriptor, error) {
 }
 
 // describe returns the descriptor for all connections to share, which is not to
-// be changed, at most as old as age. If it has to be fetched, one caller does, over the name that its
-// own connection will have: the others then have no request that could be
-// counted with theirs.
+// be changed. One that is older than age is renewed on the side, at a moment of
+// its own and over a connection of its own: requests in front of some of a
+// device's connections and not of others would tell from period to period which
+// are one device's. If there is none, one caller fetches it, over the name that
+// its own connection will have: the others then have no request that could be
+// counted with theirs. With age 0 it is fetched now.
+//
+// spec: relay-api.md#realm
 func (r *Relay) describe(ctx context.Context, isolate string, age time.Duration) (*wire.Descriptor, error) {
 	if d := r.described(age); d != nil {
 		return d, nil
@@ -47,6 +53,11 @@ func (r *Relay) describe(ctx context.Context, isolate string, age time.Duration)
 	if d := r.described(age); d != nil {
 		return d, nil
 	}
+	return r.fetch(ctx, isolate)
+}
+
+// fetch asks for the descriptor and keeps it. The caller holds the token of asking.
+func (r *Relay) fetch(ctx context.Context, isolate string) (*wire.Descriptor, error) {
 	answer, err := r.ask(ctx, request{isolate: isolate, pin: &r.pin, method: http.MethodGet, path: realmPath, limit: wire.MaxDescriptor})
 	if err != nil {
 		return nil, err
@@ -70,15 +81,50 @@ func (r *Relay) describe(ctx context.Context, isolate string, age time.Duration)
 	return &fresh, nil
 }
 
-// described returns the descriptor that was fetched last if it is younger than
-// age, else nil.
+// described returns the descriptor, if there is one, and has it renewed if it is
+// older than age. With age 0 it returns nil.
 func (r *Relay) described(age time.Duration) *wire.Descriptor {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.descriptor != nil && time.Since(r.fetched) < age {
-		return r.descriptor
+	if age == 0 || r.descriptor == nil {
+		return nil
 	}
-	return nil
+	if time.Since(r.fetched) >= age && !r.renewing && !r.closed {
+		r.renewing = true
+		r.calls.Go(r.renew)
+	}
+	return r.descriptor
+}
+
+// stale reports whether the descriptor is older than it should be.
+func (r *Relay) stale() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return time.Since(r.fetched) >= descriptorAge
+}
+
+// renew fetches the descriptor again within renewWithin. If that fails, the next
+// connection has it tried again.
+func (r *Relay) renew() {
+	defer func() {
+		r.mu.Lock()
+		r.renewing = false
+		r.mu.Unlock()
+	}()
+	ctx, cancel := r.bound(r.ctx, renewWithin+requestWithin)
+	defer cancel()
+	select {
+	case <-time.After(rand.N(renewWithin)):
+	case <-ctx.Done():
+		return
+	}
+	select {
+	case r.asking <- struct{}{}:
+		defer func() { <-r.asking }()
+	case <-ctx.Done():
+		return
+	}
+	r.fetch(ctx, once())
 }
 
 // distrust forgets the descriptor: what was signed does not fit it, as after

@@ -36,6 +36,7 @@ const (
 	silenceSlack  = 15 * time.Second                 // beyond ping and pong, before silence means broken
 	idleAfter     = 4 * time.Minute                  // a put connection without puts is closed
 	descriptorAge = time.Hour                        // a descriptor is asked for again
+	renewWithin   = 10 * time.Minute                 // at a random moment of this
 	lingerFor     = time.Second                      // for the last echoes of a watch that ends
 )
 
@@ -79,6 +80,7 @@ type Relay struct {
 	closed     bool
 	descriptor *wire.Descriptor
 	fetched    time.Time
+	renewing   bool // the descriptor is being fetched again, or will be soon
 	links      map[string]*link
 	sockets    map[*socket]bool // those that are open
 	guards     bool             // guard runs

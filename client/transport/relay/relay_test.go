@@ -147,7 +147,7 @@ func TestCloseLeavesNothingRunning(t *testing.T) {
 	})
 }
 
-func TestDescriptorIsSharedForAnHour(t *testing.T) {
+func TestDescriptorIsSharedAndRenewedOnTheSide(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFake(t, "localhost")
 		r := f.join()
@@ -176,6 +176,15 @@ func TestDescriptorIsSharedForAnHour(t *testing.T) {
 		if _, err := put(t, r, "z"); err != nil {
 			t.Error(err)
 		}
+		if got := f.asked("/v1/realm"); got != 3 {
+			t.Errorf("got %d requests for the descriptor, want none in front of a connection", got)
+		}
+		for range 3 { // the others find it being renewed
+			if _, err := put(t, r, "z"); err != nil {
+				t.Error(err)
+			}
+		}
+		time.Sleep(10*time.Minute + time.Second)
 		if got := f.asked("/v1/realm"); got != 4 {
 			t.Errorf("got %d requests for the descriptor, want one more after an hour", got)
 		}
