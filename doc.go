@@ -46,5 +46,5 @@
 //
 // Faces: ui/text, ui/rpc. Proof: lab. Programs: cmd/tacet, cmd/tacet-relay,
 // cmd/tacet-lab. Formats: docs/spec. Decisions: docs/adr.
-// Figures: docs/perf.md.
+// Figures: docs/perf.md, docs/leaks.md.
 package tacet

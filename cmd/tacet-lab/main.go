@@ -15,6 +15,7 @@ import (
 	"golang.org/x/term"
 
 	"github.com/tacet-chat/tacet/lab"
+	"github.com/tacet-chat/tacet/lab/leak"
 	"github.com/tacet-chat/tacet/lab/load"
 )
 
@@ -25,6 +26,9 @@ const (
 )
 
 func main() {
+	if len(os.Args) == 3 && os.Args[1] == leak.ChildCommand {
+		leak.Child(os.Args[2]) // ends the process
+	}
 	if len(os.Args) == 3 && os.Args[1] == lab.RoleCommand {
 		os.Exit(play(os.Args[2]))
 	}
@@ -72,7 +76,7 @@ func commands(ran *bool) *cobra.Command {
 		RunE:          func(*cobra.Command, []string) error { return errors.New("a command is missing") },
 	}
 	root.CompletionOptions.HiddenDefaultCmd = true
-	root.AddCommand(demoCommand(ran), loadCommand(ran))
+	root.AddCommand(demoCommand(ran), loadCommand(ran), leakCommand(ran))
 	return root
 }
 
