@@ -8,9 +8,10 @@ import (
 
 // backlog bounds what waits for slow readers, all together. Memory is taken in
 // pieces of putBuffer bytes, so those are what is counted: from being queued to
-// having been taken by the system. At the bound whoever makes most wait is cut
-// off, then the next, until an eighth is free; until that is done whoever needs
-// another piece is cut off.
+// having been taken by the system. Near the bound whoever makes most wait is cut
+// off, then the next, until an eighth is free. Until that is done, whoever is
+// behind and needs another piece is cut off; who keeps up is given one up to
+// twice the bound, for the moment that it takes.
 //
 // spec: relay-api.md#limits
 type backlog struct {
@@ -27,8 +28,9 @@ func (b *backlog) init(bytes int) {
 	b.cuts, b.slow = make(chan struct{}, 1), map[*conn]struct{}{}
 }
 
-// take takes a piece. It reports whether there was one.
-func (b *backlog) take() bool {
+// take takes a piece for a connection that is behind or keeps up. It reports
+// whether there was one.
+func (b *backlog) take(behind bool) bool {
 	n := b.pieces.Add(1)
 	if n >= b.most-b.most/8 {
 		select {
@@ -36,7 +38,7 @@ func (b *backlog) take() bool {
 		default:
 		}
 	}
-	if n > b.most {
+	if behind && n > b.most || n > 2*b.most {
 		b.pieces.Add(-1)
 		return false
 	}
@@ -61,12 +63,18 @@ func (b *backlog) behind(c *conn) {
 	b.mu.Lock()
 	b.slow[c] = struct{}{}
 	b.mu.Unlock()
+	c.mu.Lock()
+	c.behind = true
+	c.mu.Unlock()
 }
 
 func (b *backlog) caughtUp(c *conn) {
 	b.mu.Lock()
 	delete(b.slow, c)
 	b.mu.Unlock()
+	c.mu.Lock()
+	c.behind = false
+	c.mu.Unlock()
 }
 
 // cutter cuts off the slowest when asked to, until quit is closed.
@@ -81,10 +89,13 @@ func (b *backlog) cutter(quit <-chan struct{}) {
 	}
 }
 
+// cut chooses whom to cut off. What they hold comes back a moment later, so it
+// is counted and not waited for: else all would go.
 func (b *backlog) cut() {
 	type waiting struct {
-		c *conn
-		n int
+		c              *conn
+		bytes, pieces  int
+		alreadyLeaving bool
 	}
 	b.mu.Lock()
 	list := make([]waiting, 0, len(b.slow))
@@ -95,14 +106,23 @@ func (b *backlog) cut() {
 	for i := range list {
 		w := &list[i]
 		w.c.mu.Lock()
-		w.n = w.c.queued
+		w.bytes, w.pieces, w.alreadyLeaving = w.c.queued, len(w.c.queue)+1, w.c.state == closed
 		w.c.mu.Unlock()
 	}
-	slices.SortFunc(list, func(x, y waiting) int { return y.n - x.n })
+	excess := b.pieces.Load() - (b.most - b.most/8)
 	for _, w := range list {
-		if b.pieces.Load() < b.most-b.most/8 {
+		if w.alreadyLeaving {
+			excess -= int64(w.pieces)
+		}
+	}
+	slices.SortFunc(list, func(x, y waiting) int { return y.bytes - x.bytes })
+	for _, w := range list {
+		if excess < 0 {
 			return
 		}
-		w.c.abort(true)
+		if !w.alreadyLeaving {
+			w.c.abort(true)
+			excess -= int64(w.pieces)
+		}
 	}
 }

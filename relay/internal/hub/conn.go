@@ -79,6 +79,7 @@ type conn struct {
 	queue    []*buffer // what waits, in pieces
 	queued   int       // bytes in the queue and on their way into the socket
 	promised bool      // somebody will flush
+	behind   bool      // a goroutine waits for its reader
 	flushing bool      // somebody writes, and will look at the queue again
 	room     *sync.Cond
 	pushed   int64 // when the first cell went that no frame came after, 0: there is none
@@ -147,7 +148,7 @@ func (c *conn) space(n int) []byte {
 	}
 	k := len(c.queue)
 	if k == 0 || len(c.queue[k-1].b)+n > putBuffer {
-		if !c.hub.backlog.take() {
+		if !c.hub.backlog.take(c.behind) {
 			c.shut(true)
 			return nil
 		}

@@ -18,6 +18,7 @@ const (
 	maxOpen = 1 << 18
 
 	perRecords = 32
+	maxTouched = 256     // watchers that have a piece of a queue each before they are written to
 	maxRecords = 1 << 16 // of all connections: 2,097,152 puts, 57 MiB
 )
 
@@ -154,7 +155,11 @@ func (q *putter) answer(now int64) {
 		if len(b) > 0 {
 			q.mu.Lock()
 			copy(q.frame(ws.Binary, len(b)), b)
+			many := q.queued > putBuffer // after a stall: not all of it at once
 			q.mu.Unlock()
+			if many {
+				q.flush()
+			}
 		}
 		if len(b) < len(space) {
 			break
@@ -200,7 +205,12 @@ func (h *Hub) put(rec *record, e *window.Entry, now int64, touched []*watcher, h
 	}
 	for _, w := range many {
 		if w.deliver(rec, e, now) {
-			touched = append(touched, w)
+			if touched = append(touched, w); len(touched) == maxTouched {
+				for _, x := range touched {
+					x.flush()
+				}
+				touched = touched[:0]
+			}
 		}
 	}
 	return touched, watchers + len(many)
