@@ -91,7 +91,7 @@ func (c *cluster) share(h *Host) {
 
 func (c *cluster) until(what string, cond func() bool) {
 	c.t.Helper()
-	for end := time.Now().Add(time.Minute); !cond(); {
+	for end := time.Now().Add(5 * time.Minute); !cond(); {
 		if time.Now().After(end) {
 			c.t.Fatalf("waited in vain until %s", what)
 		}

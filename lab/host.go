@@ -26,8 +26,24 @@ type Host struct {
 	cluster string
 }
 
-// Start starts the relay and returns when it listens.
+// Start starts the relay and returns when it listens. One that listened before
+// gets its port again, for which it may have to wait: it tries for half a minute.
 func (h *Host) Start(ctx context.Context) error {
+	again := h.Addr() != ""
+	for end := time.Now().Add(30 * time.Second); ; {
+		err := h.start(ctx)
+		if !again || !errors.Is(err, errEnded) || time.Now().After(end) {
+			return err
+		}
+		select {
+		case <-time.After(200 * time.Millisecond):
+		case <-ctx.Done():
+			return err
+		}
+	}
+}
+
+func (h *Host) start(ctx context.Context) error {
 	h.mu.Lock()
 	o := relayOrder{Listen: h.addr, Data: h.Data, Config: h.Config}
 	h.mu.Unlock()

@@ -66,7 +66,10 @@ var networkAllowed = sync.OnceValue(func() error {
 		return err
 	}
 	defer tun.Close()
-	return script(name, homeScript("v4", "198.51.100.1", ""))
+	if err := script(name, homeScript("both", "198.51.100.1", "2001:db8:77")); err != nil {
+		return err
+	}
+	return script(name, "ip link add lan type veth peer name eth0")
 })
 
 func placeName(what string) string {

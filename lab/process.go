@@ -16,7 +16,7 @@ import (
 const RoleCommand = "role"
 
 // stopWithin is how long a process may take to end after it was asked to.
-const stopWithin = 15 * time.Second
+const stopWithin = time.Minute
 
 // errEnded is what a question to a process that is not there is answered with.
 var errEnded = errors.New("the process has ended")

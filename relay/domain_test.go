@@ -56,7 +56,7 @@ func shown(t *testing.T, addr net.Addr, name string) []*x509.Certificate {
 // certified waits until the relay shows its certificate at addr.
 func (s *running) certified(t *testing.T, addr net.Addr) {
 	t.Helper()
-	end := time.Now().Add(time.Minute)
+	end := time.Now().Add(5 * time.Minute)
 	tick := time.NewTicker(20 * time.Millisecond)
 	defer tick.Stop()
 	for len(shown(t, addr, named)) == 2 {
@@ -205,7 +205,7 @@ func TestNamesThatFailAreToldAndTheRealmIsServed(t *testing.T) {
 	broken := start(t, Config{
 		Data: dir(t), Listener: ln, Listen: ln.Addr().String(), Domain: Names{named}, ACMECA: "https://127.0.0.1:1/directory",
 	})
-	end := time.Now().Add(time.Minute)
+	end := time.Now().Add(5 * time.Minute)
 	tick := time.NewTicker(20 * time.Millisecond)
 	defer tick.Stop()
 	for broken.nameStatuses()[0].Level != Fail {

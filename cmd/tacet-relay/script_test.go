@@ -49,7 +49,7 @@ func TestScripts(t *testing.T) {
 
 // await waits until the relay of a data directory answers: await DIR
 func await(ts *testscript.TestScript, neg bool, args []string) {
-	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
 	defer cancel()
 	tick := time.NewTicker(10 * time.Millisecond)
 	defer tick.Stop()
@@ -70,7 +70,7 @@ func await(ts *testscript.TestScript, neg bool, args []string) {
 
 // get asks the relay of the last await and prints status and the first bytes: get PATH
 func get(ts *testscript.TestScript, neg bool, args []string) {
-	client := http.Client{Timeout: 10 * time.Second}
+	client := http.Client{Timeout: time.Minute}
 	resp, err := client.Get("http://" + ts.Getenv("LISTEN") + args[0])
 	if err != nil {
 		if !neg {

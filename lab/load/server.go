@@ -15,7 +15,7 @@ import (
 )
 
 // stopWithin is how long a process may take to end after it was asked to.
-const stopWithin = 15 * time.Second
+const stopWithin = time.Minute
 
 // Problem is an error that somebody can do something about.
 type Problem struct {

@@ -18,7 +18,7 @@ import (
 )
 
 // patience is how long anything may take on a machine that is busy.
-const patience = time.Minute
+const patience = 5 * time.Minute // a first try that fails is made again after one
 
 // until waits for a condition.
 func until(t *testing.T, what string, true func() bool) {
