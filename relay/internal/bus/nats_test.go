@@ -56,7 +56,10 @@ func TestSuiteOverNATS(t *testing.T) {
 		link func(*testing.T) func(int) bus.Link
 	}{{"embedded", embedded}, {"external", external}} {
 		for _, mode := range modes {
-			for _, s := range suite {
+			for i, s := range suite {
+				if testing.Short() && (i > 0 || carrier.name == "external") {
+					continue // they take a while, and run over wires in memory as well
+				}
 				t.Run(carrier.name+"/"+mode.name+"/"+s.name, func(t *testing.T) {
 					t.Parallel()
 					s.run(t, newWorld(t, mode.broadcast, carrier.link(t)), 3)
