@@ -46,6 +46,8 @@ func networkError(err error) error {
 		return nil
 	case errors.Is(err, fetch.ErrSize):
 		return ErrForged
+	case errors.Is(err, transport.ErrFronted):
+		return ErrFronted
 	case errors.Is(err, transport.ErrIdentity):
 		return ErrRelayKey
 	case errors.Is(err, transport.ErrForeign):

@@ -41,6 +41,7 @@ var (
 	ErrUsed       = errors.New("used by another device, revoked or expired; ask for a new link")
 	ErrForged     = errors.New("what the relay keeps for this link was not made by the link's maker")
 	ErrRelayKey   = errors.New("the relay does not have the key that was pinned")
+	ErrFronted    = errors.New("TLS to the relay ends in a program in front of it, which is weaker and was not allowed")
 	ErrOwnInvite  = errors.New("this invite is your own")
 	ErrKnown      = errors.New("you already have this contact")
 	ErrStopped    = errors.New("sending to this contact is stopped until you decide")

@@ -170,6 +170,8 @@ func plain(err error) string {
 	switch {
 	case err == nil:
 		return ""
+	case errors.Is(err, transport.ErrFronted):
+		return "TLS to the relay ends in a program in front of it, which is weaker and was not allowed: nothing is sent or received; `--allow-proxied` allows it"
 	case errors.Is(err, transport.ErrIdentity):
 		return "the relay does not have the key that was pinned: nothing is sent or received; if this network has a sign-in page, sign in first, else ask the relay's operator"
 	case errors.Is(err, transport.ErrForeign):

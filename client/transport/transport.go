@@ -10,6 +10,7 @@ package transport
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 )
 
@@ -37,6 +38,9 @@ var (
 	ErrRefused = errors.New("refused by the transport")
 	// ErrIdentity: the other end is not who was pinned. Never carry on.
 	ErrIdentity = errors.New("the other end does not have the pinned key")
+	// ErrFronted: TLS to the other end ends in front of it, which its user did not
+	// allow. It is an ErrIdentity: who was pinned did not show itself.
+	ErrFronted = fmt.Errorf("TLS ends in a program in front of the relay, which is weaker and was not allowed: %w", ErrIdentity)
 	// ErrForeign: what answers is not of this transport at all, as a network's
 	// sign-in page is not. It may be gone soon: try again later.
 	ErrForeign = errors.New("what answers in its place is no relay")

@@ -177,6 +177,9 @@ func (a *app) chooseRelay(ctx context.Context, n client.Network, f *founding) (n
 	a.progress.Start("asking the relay for its key")
 	pin, err = n.Identify(ctx, name)
 	a.progress.Stop()
+	if errors.Is(err, transport.ErrFronted) {
+		return "", pin, client.ErrFronted
+	}
 	if err != nil {
 		return "", pin, notReached(fmt.Errorf("%w: %w", client.ErrNetwork, err))
 	}

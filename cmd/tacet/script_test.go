@@ -70,7 +70,7 @@ func TestScripts(t *testing.T) {
 			return publicAddress() != "", nil
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"relay": relayCmd, "until": untilCmd, "keep": keepCmd, "plain": plainCmd, "shape": shapeCmd, "status": statusCmd,
+			"relay": relayCmd, "front": frontCmd, "until": untilCmd, "keep": keepCmd, "plain": plainCmd, "shape": shapeCmd, "status": statusCmd,
 			"freeze": func(ts *testscript.TestScript, _ bool, _ []string) { signalAll(ts, syscall.SIGSTOP) },
 			"thaw":   func(ts *testscript.TestScript, _ bool, _ []string) { signalAll(ts, syscall.SIGCONT) },
 		},
@@ -78,20 +78,23 @@ func TestScripts(t *testing.T) {
 }
 
 // relayCmd starts a relay that keeps its key in a folder, on the address in
-// $RELAY or a new one: relay start FOLDER, relay stop.
+// $RELAY or a new one: relay start FOLDER [CONFIGURATION], relay stop.
 func relayCmd(ts *testscript.TestScript, neg bool, args []string) {
 	if len(args) == 1 && args[0] == "stop" {
 		(*ts.Value(relayKey{}).(*func()))()
 		return
 	}
-	if len(args) != 2 || args[0] != "start" {
-		ts.Fatalf("usage: relay start FOLDER, relay stop")
+	if len(args) != 2 && len(args) != 3 || args[0] != "start" {
+		ts.Fatalf("usage: relay start FOLDER [CONFIGURATION], relay stop")
 	}
 	listen := ts.Getenv("RELAY")
 	if listen == "" {
 		listen = freePort(ts)
 	}
 	c := exec.Command(filepath.Join(programs, "tacet-relay"), "serve", "--listen", listen, "--data", ts.MkAbs(args[1]))
+	if len(args) == 3 {
+		c.Args = append(c.Args, "--config", ts.MkAbs(args[2]))
+	}
 	out, err := c.StderrPipe()
 	ts.Check(err)
 	ts.Check(c.Start())

@@ -46,6 +46,7 @@ var failures = []struct {
 	{client.ErrUsed, nothing, "an invite for one person works once; its maker makes another with `tacet invite new`"},
 	{client.ErrForged, "Somebody tampered with it on the way or at the relay. " + nothing, "ask for a new link over a way that you trust, and tell its maker"},
 	{client.ErrRelayKey, "Whoever answers is not the relay that was meant. " + nothing, "do not go on; ask the relay's operator for its key fingerprint"},
+	{client.ErrFronted, "Whoever runs that program would see who uses the relay. " + nothing, "if you accept that: the same again with `--allow-proxied RELAY`, the relay's name as in the link"},
 	{client.ErrOwnInvite, "", "give the link to the person whom you want to talk with"},
 	{client.ErrKnown, "", "`tacet contacts` shows under which name"},
 	{client.ErrStopped, unsent, "`tacet contacts show NAME` says why; compare safety numbers, then `tacet contacts trust NAME`"},

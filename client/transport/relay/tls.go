@@ -68,7 +68,7 @@ func (s *shown) check(chain []*x509.Certificate, host string, t trust, now time.
 		return err
 	}
 	if !t.proxied {
-		return &fault{text: "TLS of this relay ends in a program in front of it; that is weaker, and was not allowed for this relay (--allow-proxied)", kind: transport.ErrIdentity}
+		return &fault{text: transport.ErrFronted.Error(), kind: transport.ErrFronted}
 	}
 	s.proxied, s.vouched = true, true
 	return nil
