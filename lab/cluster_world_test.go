@@ -91,14 +91,31 @@ func (c *cluster) share(h *Host) {
 
 func (c *cluster) until(what string, cond func() bool) {
 	c.t.Helper()
+	tell := time.Now().Add(20 * time.Second)
 	for end := time.Now().Add(5 * time.Minute); !cond(); {
-		if time.Now().After(end) {
+		now := time.Now()
+		if now.After(tell) {
+			tell = now.Add(20 * time.Second)
+			c.describe(what)
+		}
+		if now.After(end) {
 			c.t.Fatalf("waited in vain until %s", what)
 		}
 		select {
 		case <-time.After(20 * time.Millisecond):
 		case <-c.ctx.Done():
 			c.t.Fatal(c.ctx.Err())
+		}
+	}
+}
+
+// describe logs what each node says of the others.
+func (c *cluster) describe(what string) {
+	for i, h := range c.nodes {
+		if s, err := relayserver.AskStatus(h.Data); err != nil || s.Cluster == nil {
+			c.t.Logf("still waiting until %s: node %d says nothing: %v", what, i, err)
+		} else {
+			c.t.Logf("still waiting until %s: node %d: %+v", what, i, *s.Cluster)
 		}
 	}
 }
