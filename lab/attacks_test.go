@@ -194,6 +194,7 @@ func badProofs(a *attacker, l *caller, k int) error {
 		return err
 	}
 	if k >= 4 {
+		l.Close()
 		<-a.ctx.Done() // signing costs the attacker, too
 		return a.ctx.Err()
 	}
@@ -213,6 +214,7 @@ func maximalSets(a *attacker, l *caller, k int) error {
 		return err
 	}
 	if k > 0 {
+		l.Close()
 		<-a.ctx.Done() // as above
 		return a.ctx.Err()
 	}
