@@ -15,3 +15,5 @@ func rawOf(net.Conn) syscall.RawConn { return nil }
 func readFD(uintptr, []byte) (int, bool, error) { return 0, false, errors.ErrUnsupported }
 
 func writeFD(uintptr, []byte) (int, error) { return 0, errors.ErrUnsupported }
+
+func dryFD(uintptr) bool { return false }

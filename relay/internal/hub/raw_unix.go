@@ -5,6 +5,8 @@ package hub
 import (
 	"net"
 	"syscall"
+
+	"golang.org/x/sys/unix"
 )
 
 // rawOf returns the way to a socket that lets us try to read and write without
@@ -36,6 +38,13 @@ func readFD(fd uintptr, b []byte) (n int, again bool, err error) {
 			return 0, false, err
 		}
 	}
+}
+
+// dryFD reports whether reading would find nothing yet: no bytes, no end, no error.
+func dryFD(fd uintptr) bool {
+	p := [1]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}
+	n, err := unix.Poll(p[:], 0)
+	return n == 0 && err == nil
 }
 
 // writeFD tries to write and returns how many bytes the system took.

@@ -96,6 +96,9 @@ func (r *reader) next() bool {
 // attempt is called by the runtime's poller with the socket, until it is true.
 func (r *reader) attempt(fd uintptr) bool {
 	var again bool
+	if r.c.turn.heavy() && !r.c.turn.has && dryFD(fd) {
+		return false // nobody stands in line to see that there is nothing
+	}
 	if r.queue = !r.c.try(); r.queue {
 		return true
 	}
