@@ -122,15 +122,19 @@ func checkTrace(t *testing.T, tr *Trace) (puts, counted int) {
 		}
 	}
 	if n := lower(tr); n != 0 {
-		t.Errorf("%d answers count other devices than echoed in time, by the recorder", n)
+		t.Errorf("%d answers count devices of which no echo was recorded", n)
 	}
 	return puts, counted
 }
 
-// lower returns how many answers of the relay do not agree with the deliveries and
-// echoes that were recorded.
+// lower returns how many answers of the relay count more devices than were
+// recorded to echo in time. The relay may count fewer: it has its own reasons.
 func lower(tr *Trace) (wrong int) {
-	echoed := map[int64]int{} // by cell
+	type live struct {
+		cell int64
+		at   time.Duration
+	}
+	echoed := map[live]int{} // by when it was delivered: what was replayed later counts for nobody
 	for _, c := range tr.Conns {
 		sent := map[int]Event{}
 		for _, e := range c.Events {
@@ -139,7 +143,7 @@ func lower(tr *Trace) (wrong int) {
 				sent[e.Nonce] = e
 			case Echoed:
 				if d, ok := sent[e.Count]; ok && e.At-d.At <= wire.EchoWithin {
-					echoed[d.Cell]++
+					echoed[live{d.Cell, d.At}]++
 					delete(sent, e.Count)
 				}
 			}
@@ -152,7 +156,7 @@ func lower(tr *Trace) (wrong int) {
 			case PutCell:
 				open = append(open, e)
 			case Answered:
-				if len(open) > 0 && echoed[open[0].Cell] != e.Count {
+				if len(open) > 0 && echoed[live{open[0].Cell, open[0].At}] < e.Count {
 					wrong++
 				}
 				open = open[min(1, len(open)):]
