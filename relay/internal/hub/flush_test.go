@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/tacet-chat/tacet/internal/wire"
 	"github.com/tacet-chat/tacet/relay/internal/ws"
@@ -169,4 +170,56 @@ func (l *counted) writes(n int) (all []int64) {
 		all = append(all, c.writes.Load())
 	}
 	return all
+}
+
+// TestWhatComesWithTheEndLeavesAtOnce: a cell that is read together with the end
+// of its connection is written to the watcher by that connection. If it were
+// only queued there, nobody else would write either: somebody is about to.
+func TestWhatComesWithTheEndLeavesAtOnce(t *testing.T) {
+	for _, way := range []string{"tls", "tls of net/http"} {
+		t.Run(way, func(t *testing.T) {
+			w := real(t, way, Config{})
+			var gathered *gathering
+			plain := w.dial
+			w.dial = func() net.Conn {
+				gathered = &gathering{Conn: plain().(*tls.Conn).NetConn()}
+				cfg := &tls.Config{InsecureSkipVerify: true}
+				if way != "tls" { // before TLS 1.3 crypto/tls returns bytes and the end in one call
+					cfg.MaxVersion = tls.VersionTLS12
+				}
+				return tls.Client(gathered, cfg)
+			}
+			k := owner(t)
+			a := w.watch(k)
+			a.pong.Store(true)
+			honest := w.openDeaf("/v1/put")
+			go io.Copy(io.Discard, honest.nc)
+			last := w.openDeaf("/v1/put")
+			gathered.on = true
+			last.nc.Write(mask(ws.Binary, putFrame(k, 1)))
+			last.nc.(*tls.Conn).CloseWrite() // close_notify, in the same packet
+			gathered.on = false
+			gathered.SetWriteDeadline(time.Time{})
+			if _, err := gathered.Conn.Write(gathered.out); err != nil {
+				t.Fatal(err)
+			}
+			for left := 3; left > 2; { // until the hub has done with it
+				time.Sleep(time.Millisecond)
+				w.hub.mu.Lock()
+				left = len(w.hub.conns)
+				w.hub.mu.Unlock()
+			}
+			x := address(k)
+			one, _ := w.hub.table.find(&x)
+			one.mu.Lock()
+			promised := one.promised
+			one.mu.Unlock()
+			if promised {
+				t.Error("got somebody about to write to the watcher when the putter had gone, want nobody")
+			}
+			a.cell(k, 1)
+			honest.send(putFrame(k, 2))
+			a.cell(k, 2)
+		})
+	}
 }

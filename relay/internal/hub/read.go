@@ -37,19 +37,19 @@ func (c *conn) read() {
 		r.pool = &c.hub.puts
 	}
 	r.try = r.attempt
-	for r.next() {
+	for on := true; on; {
+		on = r.next()
 		c.flushOwn() // what was queued in answer, also by TLS
 		c.role.settle()
 		c.yield()
 	}
-	c.yield()
 	clear(r.carry)
 	r.part(0)
 }
 
 // next waits until something has come and handles it: under TLS all records of
 // one read, since crypto/tls gives one at a time. It reports whether the
-// connection goes on.
+// connection goes on. What came together with its end was handled all the same.
 func (r *reader) next() bool {
 	c := r.c
 	defer r.release()
