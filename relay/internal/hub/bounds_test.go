@@ -363,6 +363,52 @@ func TestAllAddressesAreBounded(t *testing.T) {
 	})
 }
 
+// TestSharesAreThoseOfWhomAProxyNames: behind a program that ends TLS all sockets
+// are that program's, and one client of it takes no more than one elsewhere.
+func TestSharesAreThoseOfWhomAProxyNames(t *testing.T) {
+	virtual(t, Config{Addresses: 400}, func(t *testing.T, w *world) {
+		ask := func(from string) (got int) {
+			w.from.Store(&from)
+			for ; ; got++ {
+				a := w.greeted()
+				a.send(a.frame(0, w.period(), owner(t)))
+				if a.next().p[0] != byte(wire.FrameWatched) {
+					return got
+				}
+			}
+		}
+		if got := ask("192.0.2.1:0"); got == 0 || got > 400/16 {
+			t.Errorf("got %d addresses for one client, want at most %d", got, 400/16)
+		}
+		if got := ask("192.0.2.2:0") + ask("192.0.2.3:0"); got == 0 || got > 400/16 {
+			t.Errorf("got %d more for others of its network, want at most %d", got, 400/16)
+		}
+		if got := ask("198.51.100.1:0"); got < 10 {
+			t.Errorf("got %d addresses for a client of another network, want a share", got)
+		}
+
+		large := mask(ws.Binary, make([]byte, wire.MaxPuts*wire.PutSize))
+		part := func(from string) *peer {
+			w.from.Store(&from)
+			p := w.open("/v1/put")
+			p.nc.Write(large[:len(large)-1])
+			return p
+		}
+		crowd := "192.0.2.1:0"
+		if _, ok := w.hub.parts.Take(crowd, maxParts/16); !ok {
+			t.Fatal("got no room, want a sixteenth")
+		}
+		if code, _ := part(crowd).end(); code != ws.TryLater {
+			t.Errorf("got code %d for a large part of who holds all it may, want %d", code, ws.TryLater)
+		}
+		other := part("198.51.100.1:0")
+		other.nc.Write(large[len(large)-1:])
+		if f := other.want(ws.Binary); len(f.p) != wire.MaxPuts*wire.AnswerSize {
+			t.Errorf("got %d bytes of answers, want those of the whole frame", len(f.p))
+		}
+	})
+}
+
 // TestAllOpenPutsAreBounded: those of all connections together.
 func TestAllOpenPutsAreBounded(t *testing.T) {
 	virtual(t, Config{}, func(t *testing.T, w *world) {

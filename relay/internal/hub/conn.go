@@ -57,6 +57,7 @@ type conn struct {
 	role    role
 	what    gate.What
 	release func() // of the limiter
+	remote  string // whom it is for, as net/http or a proxy that is believed has it: for shares
 	wheel   *wheel
 	born    int64
 

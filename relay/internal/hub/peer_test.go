@@ -44,8 +44,9 @@ type world struct {
 	hub   *Hub
 	start time.Time
 	dial  func() net.Conn
-	stop  func()     // ends Run
-	ended chan error // what Run returned
+	from  atomic.Pointer[string] // for whom a proxy asks from now on; nil: there is none
+	stop  func()                 // ends Run
+	ended chan error             // what Run returned
 }
 
 // newWorld starts a hub on a listener. It ends with the test.
@@ -61,7 +62,13 @@ func newWorld(t testing.TB, cfg Config, ln net.Listener, dial func() net.Conn) *
 		w.hub.ServePut(rw, r)
 	})
 	mux.HandleFunc("/v1/watch", w.hub.ServeWatch)
-	srv := &http.Server{Handler: mux, ErrorLog: log.New(io.Discard, "", 0), ReadHeaderTimeout: 5 * time.Second}
+	forwarded := func(rw http.ResponseWriter, r *http.Request) {
+		if from := w.from.Load(); from != nil {
+			r.RemoteAddr = *from
+		}
+		mux.ServeHTTP(rw, r)
+	}
+	srv := &http.Server{Handler: http.HandlerFunc(forwarded), ErrorLog: log.New(io.Discard, "", 0), ReadHeaderTimeout: 5 * time.Second}
 	var ctx context.Context
 	ctx, w.stop = context.WithCancel(context.Background())
 	var wg sync.WaitGroup

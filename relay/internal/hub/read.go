@@ -203,7 +203,7 @@ func (r *reader) part(n int) (ok bool) {
 		r.give = nil
 	}
 	if n > 0 {
-		r.give, ok = r.c.hub.parts.Take(r.c.nc.RemoteAddr().String(), int64(n))
+		r.give, ok = r.c.hub.parts.Take(r.c.remote, int64(n))
 	}
 	return ok
 }

@@ -78,7 +78,7 @@ func (h *Hub) upgrade(w http.ResponseWriter, r *http.Request, what gate.What) {
 		release()
 		return
 	}
-	c.release = release
+	c.release, c.remote = release, r.RemoteAddr // not nc's, which may be a proxy's
 	go c.serve()
 }
 

@@ -94,7 +94,6 @@ func (w *watcher) watch(p []byte) ws.Code {
 	if !w.proven(period, proofs) {
 		return w.refuse(wire.ReasonProof)
 	}
-	remote := w.nc.RemoteAddr().String()
 	for b := proofs; len(b) > 0; b = b[wire.ProofSize:] {
 		a := wire.Address(b)
 		if len(w.addresses) == wire.MaxWatched && !w.watches(&a) {
@@ -104,7 +103,7 @@ func (w *watcher) watch(p []byte) ws.Code {
 		case crowded:
 			return w.refuse(wire.ReasonLimit)
 		case added:
-			if !w.hub.watched.Grow(remote, 1) {
+			if !w.hub.watched.Grow(w.remote, 1) {
 				w.hub.table.remove(&a, w)
 				return w.refuse(wire.ReasonLimit)
 			}
@@ -141,7 +140,7 @@ func (w *watcher) unwatch(p []byte) ws.Code {
 			keep = append(keep, a)
 		}
 	}
-	w.hub.watched.Grow(w.nc.RemoteAddr().String(), int64(len(keep)-len(w.addresses)))
+	w.hub.watched.Grow(w.remote, int64(len(keep)-len(w.addresses)))
 	clear(w.addresses[len(keep):])
 	w.addresses = keep
 	return 0
@@ -163,7 +162,7 @@ func (w *watcher) gone() {
 		w.hub.table.remove(&w.addresses[i], w)
 	}
 	w.hub.cfg.Bus.Unwatch(w.addresses)
-	w.hub.watched.Grow(w.nc.RemoteAddr().String(), -int64(len(w.addresses)))
+	w.hub.watched.Grow(w.remote, -int64(len(w.addresses)))
 	clear(w.addresses)
 	w.addresses = nil
 }
