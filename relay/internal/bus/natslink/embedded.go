@@ -19,6 +19,7 @@ const (
 	startWithin  = 10 * time.Second
 	routeTimeout = 5 // seconds for TLS and for the password
 	routeUser    = "node"
+	routeRetries = 3600 // one a second: longer than any stall, and no dead address is dialled for ever
 )
 
 // local is a NATS server in this process.
@@ -60,14 +61,17 @@ func Embedded(o Options) (*Link, error) {
 		// machine reaches, with a password that only this process knows.
 		Host: "127.0.0.1", Port: server.RANDOM_PORT, Username: l.user, Password: l.password,
 		NoLog: true, NoSigs: true, NoSystemAccount: true, MaxPayload: int32(bus.MaxMessage), NoSublistCache: true,
-		PingInterval: pingEvery, MaxPingsOut: pingsOut,
+		PingInterval: localPing, // of the one client, in this process
 	}
 	so.Cluster = server.ClusterOpts{
 		Name: o.Realm.Name(), Host: host, Port: port, Advertise: o.Advertise, NoAdvertise: true,
 		Username: routeUser, Password: o.Realm.Password(), AuthTimeout: routeTimeout,
 		TLSConfig: o.TLS, TLSTimeout: routeTimeout, PoolSize: -1,
 		PingInterval: pingEvery, MaxPingsOut: pingsOut, WriteDeadline: dialWithin,
-		Compression: server.CompressionOpts{Mode: server.CompressionOff},
+		// A node that others told of is dialled again too: NATS would try once, and
+		// two nodes that missed each other then stayed apart for good.
+		ConnectRetries: routeRetries,
+		Compression:    server.CompressionOpts{Mode: server.CompressionOff},
 	}
 	for _, node := range o.Nodes {
 		so.Routes = append(so.Routes, &url.URL{Scheme: "nats-route", User: url.UserPassword(routeUser, o.Realm.Password()), Host: node})

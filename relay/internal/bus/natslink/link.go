@@ -12,6 +12,8 @@ import (
 	"context"
 	"encoding/hex"
 	"errors"
+	"math/rand/v2"
+	"net/url"
 	"sync"
 	"time"
 
@@ -25,6 +27,7 @@ const (
 	maxWaiting  = 1024 // messages that came and were not taken yet; beyond, they are lost
 	pingEvery   = 2 * time.Second
 	pingsOut    = 2 // unanswered, then a connection is opened anew
+	localPing   = time.Hour
 	retryAfter  = 200 * time.Millisecond
 	retryJitter = 200 * time.Millisecond
 	dialWithin  = 5 * time.Second
@@ -33,6 +36,9 @@ const (
 
 // ErrURL is an address of a NATS server that is none.
 var ErrURL = errors.New("not an address of a NATS server")
+
+// errClosed is a connection that the library gave up.
+var errClosed = errors.New("the connection to NATS was closed")
 
 // Link is one node's connection to NATS. It implements bus.Link.
 type Link struct {
@@ -54,13 +60,31 @@ func External(realm bus.Realm, url string) (*Link, error) {
 	return &Link{realm: realm, url: url}, nil
 }
 
-// Run implements bus.Link. It comes back to NATS for as long as that takes.
+// Run implements bus.Link. It comes back to NATS for as long as that takes,
+// whatever NATS says in between: an operator who mends a password there has not
+// to start every node again. An error is an address that nobody can connect to.
 func (l *Link) Run(ctx context.Context, self bus.ID, receive func([]byte)) error {
 	if l.local != nil {
 		defer l.local.stop()
 	}
+	for {
+		err := l.connect(ctx, self, receive)
+		if !errors.Is(err, errClosed) {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-time.After(retryAfter + rand.N(retryJitter)):
+		}
+	}
+}
+
+// connect carries over one connection until ctx ends, or it was closed for good.
+func (l *Link) connect(ctx context.Context, self bus.ID, receive func([]byte)) error {
 	came := make(chan *nats.Msg, maxWaiting)
-	nc, err := nats.Connect(l.url, l.options()...)
+	closed := make(chan struct{})
+	nc, err := nats.Connect(l.url, append(l.options(), nats.ClosedHandler(func(*nats.Conn) { close(closed) }))...)
 	if err != nil {
 		return plain(err)
 	}
@@ -84,7 +108,12 @@ func (l *Link) Run(ctx context.Context, self bus.ID, receive func([]byte)) error
 		select {
 		case <-ctx.Done():
 			return nil
-		case m := <-came:
+		case <-closed:
+			return errClosed
+		case m, ok := <-came:
+			if !ok {
+				return errClosed // with the connection, its subscriptions close what they fill
+			}
 			receive(m.Data)
 		}
 	}
@@ -96,10 +125,13 @@ func (l *Link) options() []nats.Option {
 		nats.NoEcho(), nats.RetryOnFailedConnect(true), nats.MaxReconnects(-1),
 		nats.ReconnectWait(retryAfter), nats.ReconnectJitter(retryJitter, retryJitter), nats.ReconnectBufSize(-1),
 		nats.PingInterval(pingEvery), nats.MaxPingsOutstanding(pingsOut), nats.Timeout(dialWithin),
+		nats.IgnoreAuthErrorAbort(), // else the second refusal of a password would be the last try
 		nats.ErrorHandler(func(*nats.Conn, *nats.Subscription, error) {}),
 	}
 	if l.local != nil {
-		all = append(all, nats.InProcessServer(l.local.server), nats.UserInfo(l.local.user, l.local.password))
+		// Both ends are in this process: one that does not answer in time is a
+		// machine that stalls, and a new connection would only lose messages.
+		all = append(all, nats.PingInterval(localPing), nats.InProcessServer(l.local.server), nats.UserInfo(l.local.user, l.local.password))
 	}
 	return all
 }
@@ -147,6 +179,14 @@ func plain(err error) error {
 		return errors.New("NATS does not accept the name and password")
 	case errors.Is(err, nats.ErrNoServers):
 		return errors.New("no NATS server answers")
+	case errors.Is(err, nats.ErrConnectionClosed):
+		return errClosed
+	case errors.Is(err, nats.ErrSecureConnRequired), errors.Is(err, nats.ErrSecureConnWanted):
+		return errors.New("NATS and nats.url do not agree on TLS")
 	}
-	return ErrURL
+	var u *url.Error
+	if errors.As(err, &u) {
+		return ErrURL
+	}
+	return errors.New("NATS does not take the connection")
 }

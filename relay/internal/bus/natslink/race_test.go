@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"fmt"
-	"net"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -131,33 +130,6 @@ func TestSubjectsAreRandomNames(t *testing.T) {
 	}
 	if o := a.local.server; o.MonitorAddr() != nil || o.JetStreamEnabled() || o.SystemAccount() != nil {
 		t.Error("the server has monitoring, JetStream or a system account")
-	}
-}
-
-// TestARouteNeedsTheRealm: who does not know the password gets no route, and a
-// client on the loopback port gets nothing without its own.
-func TestARouteNeedsTheRealm(t *testing.T) {
-	a := start(t)
-	k, err := key.New[key.SignRole](bytes.Repeat([]byte{8}, 32))
-	if err != nil {
-		t.Fatal(err)
-	}
-	b, err := Embedded(Options{Realm: bus.NewRealm(k), Listen: "127.0.0.1:0", Nodes: []string{a.Addr()}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer b.Close()
-	c := start(t, a.Addr())
-	until(t, "the servers have met", func() bool { return c.local.server.NumRoutes() > 0 })
-	if n := b.local.server.NumRoutes(); n != 0 {
-		t.Errorf("got %d routes of a stranger, want none", n)
-	}
-	if nc, err := nats.Connect(a.local.server.ClientURL(), nats.Timeout(10*time.Second)); err == nil {
-		nc.Close()
-		t.Error("a client was let in without a password")
-	}
-	if host, _, _ := net.SplitHostPort(a.local.server.Addr().String()); host != "127.0.0.1" {
-		t.Errorf("clients are listened for on %s", host)
 	}
 }
 
