@@ -80,7 +80,7 @@ func (g *Gate) room(s *share, what What, local bool) bool {
 // they get half of what others leave, and all where nobody else can come. Most 0
 // is no bound.
 func (g *Gate) fits(some, all, most int, local bool) bool {
-	free := most - all
+	free := int64(most - all)
 	switch {
 	case most == 0:
 		return true
@@ -89,7 +89,7 @@ func (g *Gate) fits(some, all, most int, local bool) bool {
 	case some == 0, local && g.alone:
 		return true
 	case local:
-		return some < free
+		return int64(some) < free
 	}
-	return some < free*free/(shareNetwork*most)
+	return int64(some) < free*free/(shareNetwork*int64(most))
 }

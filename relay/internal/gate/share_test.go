@@ -98,3 +98,16 @@ func TestSharesMoveToTheNextKey(t *testing.T) {
 		t.Errorf("got %d places in the end, want %d", n, len(got))
 	}
 }
+
+// TestSharesOfManyPlaces: the square of a million places is more than 32 bits hold.
+func TestSharesOfManyPlaces(t *testing.T) {
+	g := shared(t, 1<<20, 0)
+	for _, c := range []struct {
+		some, all int
+		want      bool
+	}{{1<<17 - 1, 1<<17 - 1, false}, {100_000, 100_000, true}, {100_000, 1 << 19, false}, {30_000, 1 << 19, true}, {1, 1<<20 - 1, false}} {
+		if got := g.fits(c.some, c.all, 1<<20, false); got != c.want {
+			t.Errorf("a network with %d of %d held: got another %v, want %v", c.some, c.all, got, c.want)
+		}
+	}
+}
