@@ -112,8 +112,7 @@ func (c *inner) Read(b []byte) (int, error) {
 		c.rest()
 		n, err := c.Conn.Read(b[:min(len(b), c.left)])
 		c.left -= n
-		c.turns <- struct{}{}
-		c.has = true
+		c.compute()
 		return n, err
 	}
 	if !c.started {
@@ -127,7 +126,13 @@ func (c *inner) Read(b []byte) (int, error) {
 	return n, nil
 }
 
-// rest gives back the turn to compute.
+// compute takes a turn to compute.
+func (c *inner) compute() {
+	c.turns <- struct{}{}
+	c.has = true
+}
+
+// rest gives it back.
 func (c *inner) rest() {
 	if c.has {
 		<-c.turns
@@ -136,6 +141,10 @@ func (c *inner) rest() {
 }
 
 func (c *inner) Write(b []byte) (int, error) {
+	if c.shaking && c.has { // a client that does not read makes us wait, and nobody else
+		c.rest()
+		defer c.compute()
+	}
 	if !c.started {
 		return c.Conn.Write(b)
 	}
