@@ -309,6 +309,43 @@ func TestAHandshakeIsBounded(t *testing.T) {
 	}
 }
 
+// deafClient writes and never reads.
+type deafClient struct {
+	net.Conn
+	end chan struct{}
+}
+
+func (c deafClient) Read([]byte) (int, error) {
+	<-c.end
+	return 0, net.ErrClosed
+}
+
+// TestAHandshakeThatIsNotReadHoldsNoTurn: what waits for a client lets others compute.
+func TestAHandshakeThatIsNotReadHoldsNoTurn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		here, there := net.Pipe()
+		shaking := make(turns, 1)
+		server := tls.Server(&inner{Conn: here, turns: shaking}, &tls.Config{Certificates: []tls.Certificate{certificate(t)}})
+		client := deafClient{there, make(chan struct{})}
+		go tls.Client(client, &tls.Config{InsecureSkipVerify: true}).Handshake()
+		ended := make(chan error)
+		go func() { ended <- Handshake(server, time.Now().Add(firstWithin)) }()
+		synctest.Wait()
+		if len(shaking) != 0 {
+			t.Error("got the turn held while the client does not read, want it free")
+		}
+		if err := <-ended; err == nil {
+			t.Error("got a handshake done that nobody read")
+		}
+		if len(shaking) != 0 {
+			t.Error("got the turn held after the end, want it free")
+		}
+		close(client.end)
+		here.Close()
+		there.Close()
+	})
+}
+
 // TestAFloodLeavesTheLastMinute: whoever brings much, and be it to the same
 // address, pushes no cell of others out of the window.
 func TestAFloodLeavesTheLastMinute(t *testing.T) {

@@ -99,6 +99,27 @@ func TestOtherNodesCountUntilTheAnswer(t *testing.T) {
 	}
 }
 
+// slow is a bus that takes longer to ask than an answer has.
+type slow struct{ bus.Alone }
+
+func (slow) Publish(_ *window.Entry, t bus.Tally) {
+	time.Sleep(2 * wire.AnswerAfter)
+	t.Ask(1)
+}
+
+// TestAnAnswerBeforeAnybodyWasAskedIsALowerBound: the clock of a put runs from
+// its receipt, whatever holds the relay up then.
+func TestAnAnswerBeforeAnybodyWasAskedIsALowerBound(t *testing.T) {
+	virtual(t, Config{Bus: slow{}}, func(t *testing.T, w *world) {
+		p := w.open("/v1/put")
+		p.send(putFrame(owner(t), 1))
+		if got, err := wire.ParseAnswer(p.want(ws.Binary).p); err != nil || got.Complete {
+			t.Errorf("got %+v, %v; want a lower bound", got, err)
+		}
+		time.Sleep(2 * wire.AnswerAfter)
+	})
+}
+
 // TestACellOfAnotherNode is kept, delivered and counted here for as long as one
 // of ours.
 func TestACellOfAnotherNode(t *testing.T) {

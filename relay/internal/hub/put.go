@@ -28,7 +28,7 @@ type record struct {
 	id        [wire.PutIDSize]byte
 	at        int64 // receipt
 	delivered atomic.Uint32
-	asked     atomic.Int32 // other nodes that have not answered
+	asked     atomic.Int32 // other nodes that have not answered; and 1 until the put was handed out
 }
 
 // answer returns the answer to a put. Who has answered was counted before.
@@ -85,6 +85,7 @@ func (q *putter) message(p []byte, now int64) ws.Code {
 		var copies int
 		q.touched, copies = q.hub.put(rec, e, now, q.touched, q.turn.heavy())
 		q.turn.charge(copies*perCopy, now)
+		rec.asked.Add(-1)
 	}
 	return 0
 }
@@ -101,7 +102,8 @@ func (q *putter) settle() {
 }
 
 // record opens the record of a put, or none if the connection is leaving. It is
-// not ok if there are too many.
+// not ok if there are too many. The caller takes one from asked once it has
+// handed the put out.
 func (q *putter) record(frame []byte, now int64) (_ *record, ok bool) {
 	q.rmu.Lock()
 	defer q.rmu.Unlock()
@@ -125,6 +127,7 @@ func (q *putter) record(frame []byte, now int64) (_ *record, ok bool) {
 	q.tail.n++
 	copy(r.id[:], frame)
 	r.at = now
+	r.asked.Store(1) // its answer may leave before anybody was asked, if all stands still here
 	if q.open++; q.open == 1 {
 		q.wheel.arm(&q.answers, r.dueAt())
 	}
