@@ -64,7 +64,7 @@ func (r *reader) next() bool {
 				return false
 			}
 			if r.queue {
-				c.await()
+				c.queueUp()
 			}
 		}
 		if r.err != nil || r.n == 0 {

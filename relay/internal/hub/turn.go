@@ -61,6 +61,24 @@ func (c *conn) await() {
 	}
 }
 
+// queueUp is await for the reader before it reads: while it waits it is us who
+// do not listen, so no clock runs against the peer.
+func (c *conn) queueUp() {
+	begun := c.hub.now()
+	c.busy.Store(true)
+	c.await()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	now := c.hub.now()
+	if c.pinged != 0 {
+		c.pinged = now
+	}
+	if at := c.partial.Load(); at != 0 {
+		c.partial.Store(at + now - begun)
+	}
+	c.busy.Store(false)
+}
+
 // yield gives the turn back. Whoever is about to wait for anything calls it.
 func (c *conn) yield() {
 	if c.turn.has {

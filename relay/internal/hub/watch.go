@@ -62,17 +62,18 @@ func (w *watcher) message(p []byte, now int64) ws.Code {
 	switch wire.FrameKind(p[0]) {
 	case wire.FrameEcho:
 		return w.echo(p[1:], now)
-	case wire.FrameWatch:
-		// Proofs and replay can take a while in which nothing is heard.
+	case wire.FrameWatch, wire.FrameUnwatch:
+		// Proofs, replay and the bus can take a while in which nothing is heard.
 		w.yield()
 		w.busy.Store(true)
 		defer func() {
 			w.seen.Store(w.hub.now())
 			w.busy.Store(false)
 		}()
+		if wire.FrameKind(p[0]) == wire.FrameUnwatch {
+			return w.unwatch(p[1:])
+		}
 		return w.watch(p[1:])
-	case wire.FrameUnwatch:
-		return w.unwatch(p[1:])
 	}
 	return w.refuse(wire.ReasonFrame)
 }
