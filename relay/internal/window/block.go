@@ -63,6 +63,9 @@ func (s *shard) drop() { *s.unlink() = block{} }
 // sweep wipes what was put at oldest or before, and what was not overwritten
 // since it had to make room: only the last block has any, since others are full.
 func (s *shard) sweep(oldest int64) {
+	if s.refused <= oldest {
+		s.marks = nil
+	}
 	if b := s.tail; b != nil {
 		for ; b.stale > b.n; b.stale-- {
 			i := b.stale - 1

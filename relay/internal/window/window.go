@@ -5,7 +5,8 @@
 // It is bounded twice. No cell is older than Span: what has aged is overwritten
 // with zeros, not merely forgotten. And all of it fits a number of bytes, which
 // a busy relay fills sooner than Span: so whoever reads is told how far back
-// the window reaches. It does not know who put a cell or who reads it, and it
+// the window reaches. What was offered and found no room is noted for its
+// address alone, in a sixteenth of those bytes beside them. It does not know who put a cell or who reads it, and it
 // keeps nothing on disk.
 //
 // Spec: docs/spec/relay-api.md#replay.
@@ -48,7 +49,8 @@ type Window struct {
 // Position is a place in the order of the cells of one address, for Read.
 type Position uint64
 
-// New returns a window of at most max bytes that begins now. One with less than
+// New returns a window of at most max bytes that begins now, and of a sixteenth
+// more from when something offered found no room until Span after it last did. One with less than
 // the size of a block, 21,760 bytes, keeps nothing.
 func New(max int, now int64) *Window {
 	blocks := max / blockBytes
@@ -76,7 +78,7 @@ func (w *Window) Add(now int64, e *Entry) {
 }
 
 // Offer is Add for an entry that is to push out no other: where there is no room
-// it is not kept, and Reach says so.
+// it is not kept, and Reach says so for its address, and for few others.
 func (w *Window) Offer(now int64, e *Entry) {
 	s, tag := w.find(e[:wire.AddressSize])
 	if s.most == 0 {
@@ -85,7 +87,11 @@ func (w *Window) Offer(now int64, e *Entry) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.blocks == s.most && s.tail.n == perBlock {
-		s.lost, s.lostAt = true, max(s.lostAt, now)
+		if s.marks == nil {
+			s.marks = newMarks(s.most)
+		}
+		s.refused = max(s.refused, now)
+		s.marks.set(tag, s.refused)
 		return
 	}
 	s.add(now, tag, e)
@@ -102,10 +108,10 @@ func (w *Window) Read(dst []Entry, now int64, a *wire.Address, from Position) (i
 }
 
 // Reach returns how far back the window has everything that was put to an
-// address: to its own beginning, to the last entry that had to make room, or
-// Span.
+// address: to its own beginning, to the last entry that had to make room, to the
+// last that was offered for the address and not kept, or Span.
 func (w *Window) Reach(now int64, a *wire.Address) time.Duration {
-	s, _ := w.find(a[:])
+	s, tag := w.find(a[:])
 	if s.most == 0 {
 		return 0
 	}
@@ -114,6 +120,11 @@ func (w *Window) Reach(now int64, a *wire.Address) time.Duration {
 	reach := min(Span, time.Duration(now-w.start))
 	if s.lost {
 		reach = min(reach, time.Duration(now-s.lostAt))
+	}
+	if s.marks != nil {
+		if since, ever := s.marks.since(tag, max(now, s.refused)); ever {
+			reach = min(reach, since)
+		}
 	}
 	return max(0, reach)
 }
@@ -147,6 +158,7 @@ func (w *Window) Clear() {
 		for s.head != nil {
 			s.drop()
 		}
+		s.marks = nil
 		s.mu.Unlock()
 	}
 }
@@ -162,6 +174,8 @@ type shard struct {
 	next       Position // of the next entry
 	lost       bool     // an entry had to make room
 	lostAt     int64    // when the youngest of those was put
+	marks      *marks   // of what was offered and not kept; nil: nothing within Span
+	refused    int64    // when that was last
 
 	_ [64]byte // shards do not share cache lines
 }

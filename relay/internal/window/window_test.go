@@ -12,8 +12,6 @@ import (
 	"github.com/tacet-chat/tacet/internal/wire"
 )
 
-const second = int64(time.Second)
-
 // entry is the n-th cell for the a-th address.
 func entry(a, n int) *Entry {
 	var e Entry
