@@ -6,6 +6,8 @@ import (
 	"crypto/tls"
 	"io"
 	"net"
+	"runtime"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -17,7 +19,7 @@ import (
 )
 
 // counted is a listener whose sockets count how often they are read and written
-// without waiting.
+// without waiting, but for what the timer of life writes.
 type counted struct {
 	net.Listener
 	mu   sync.Mutex
@@ -58,8 +60,26 @@ func (r *countedRaw) Read(f func(uintptr) bool) error {
 }
 
 func (r *countedRaw) Write(f func(uintptr) bool) error {
-	r.c.writes.Add(1)
+	if !visiting() {
+		r.c.writes.Add(1)
+	}
 	return r.RawConn.Write(f)
+}
+
+// visiting reports whether the caller is the timer that looks for signs of life,
+// which writes what it finds: on a slow day in the middle of a read's cells.
+func visiting() bool {
+	at := make([]uintptr, 32)
+	frames := runtime.CallersFrames(at[:runtime.Callers(2, at)])
+	for {
+		f, more := frames.Next()
+		if strings.HasSuffix(f.Function, ".(*conn).check") {
+			return true
+		}
+		if !more {
+			return false
+		}
+	}
 }
 
 // gathering collects what is written until it is let go in one piece.
@@ -116,7 +136,6 @@ func TestOneWriteForEachReadAndWatcher(t *testing.T) {
 			p := w.openDeaf("/v1/put")
 			go io.Copy(io.Discard, p.nc)
 			const batches, each = 20, 32
-			pings := int64(0)
 			from := ln.writes(3)
 			reads := ln.took[2].reads.Load()
 			for batch := range uint64(batches) {
@@ -136,7 +155,6 @@ func TestOneWriteForEachReadAndWatcher(t *testing.T) {
 					for n := range uint64(each) {
 						f, err := readFrame(br)
 						for err == nil && f.op == ws.Ping { // on a slow day
-							pings++
 							f, err = readFrame(br)
 						}
 						if err != nil || len(f.p) != wire.DeliverSize || !bytes.Equal(f.p[9:], putFrame(k, batch*each+n)[8:]) {
@@ -151,7 +169,7 @@ func TestOneWriteForEachReadAndWatcher(t *testing.T) {
 			for i, before := range from[:2] {
 				wrote := ln.writes(3)[i] - before
 				t.Logf("%d cells, %d reads of the putter, %d writes to watcher %d", batches*each, reads, wrote, i)
-				if wrote > reads+pings+1 { // and a ping that comes after all
+				if wrote > reads {
 					t.Errorf("got %d writes to watcher %d, want at most one for each of %d reads", wrote, i, reads)
 				}
 			}
