@@ -32,7 +32,9 @@ func (m *Mesh) Publish(cell *window.Entry, t Tally) {
 	switch {
 	case cut:
 		t.Ask(1) // who would answer cannot be known
+		m.miss()
 	case len(m.roster.peers) == 0:
+		m.miss() // for those who are there and out of reach
 	case m.large():
 		m.ask(cell, t)
 	default:
@@ -44,13 +46,11 @@ func (m *Mesh) Publish(cell *window.Entry, t Tally) {
 func (m *Mesh) enqueue(k kind, to ID, asked []ID, cell *window.Entry, t Tally) {
 	t.Ask(len(asked))
 	if m.queued >= maxQueued {
-		if k == kindCells {
-			m.batches++ // others see that something is missing
-		}
+		m.miss()
 		return
 	}
 	b := m.waiting(k, to)
-	if b == nil || len(b.tallies) == maxCells || !slices.Equal(b.asked, asked) {
+	if b == nil || b.hole() || len(b.tallies) == maxCells || !slices.Equal(b.asked, asked) {
 		b = &batch{kind: k, to: to, asked: asked, at: time.Now()}
 		if k == kindCells {
 			m.batches++
@@ -69,6 +69,22 @@ func (m *Mesh) enqueue(k kind, to ID, asked []ID, cell *window.Entry, t Tally) {
 	m.queued++
 	token(m.some)
 }
+
+// miss gives a number to a cell that stays here: the next hello tells the others
+// that it has gone past them, even if they did not know this node then. The
+// number waits for its turn: a hello must not tell of batches that are still to
+// be sent. Callers hold mu.
+func (m *Mesh) miss() {
+	if b := m.waiting(kindCells, All); b != nil && b.hole() {
+		return
+	}
+	m.batches++
+	m.out = append(m.out, &batch{kind: kindCells, to: All, number: m.batches})
+	token(m.some)
+}
+
+// hole reports whether a batch is the number of cells that are not sent.
+func (b *batch) hole() bool { return len(b.tallies) == 0 }
 
 // waiting returns the batch that waits for more of the same, or nil. Batches to
 // all are sent in their order, so only the last can take more. Callers hold mu.
@@ -96,13 +112,15 @@ func (m *Mesh) publish(ctx context.Context) {
 		digest := m.roster.digest
 		m.mu.Unlock()
 		for _, b := range list {
-			number := binary.BigEndian.AppendUint64(nil, b.number)
-			if b.kind == kindAsk {
-				number = append(number, digest[:]...)
+			if !b.hole() {
+				number := binary.BigEndian.AppendUint64(nil, b.number)
+				if b.kind == kindAsk {
+					number = append(number, digest[:]...)
+				}
+				m.send(b.kind, b.to, number, b.cells)
+				clear(b.cells)
+				b.cells = nil
 			}
-			m.send(b.kind, b.to, number, b.cells)
-			clear(b.cells)
-			b.cells = nil
 			if b.kind == kindCells {
 				m.mu.Lock()
 				m.sent = b.number
@@ -121,11 +139,15 @@ func (m *Mesh) spoil() {
 	}
 }
 
-// expire forgets puts whose answers have left. Callers hold mu.
+// expire forgets puts whose answers have left. An owner that did not answer may
+// not have got the cell, and does not know. Callers hold mu.
 func (m *Mesh) expire(now time.Time) {
 	n := 0
 	for n < len(m.old) && now.Sub(m.old[n].at) > countKept {
-		delete(m.pending, m.old[n].number)
+		b := m.old[n]
+		if delete(m.pending, b.number); b.kind == kindAsk && slices.Contains(b.answered, 0) {
+			m.miss()
+		}
 		m.old[n] = nil
 		n++
 	}
