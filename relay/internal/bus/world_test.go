@@ -37,6 +37,8 @@ type world struct {
 	nodes  []*node
 	truths map[uint64]*truth // by the number in the cell
 	cells  uint64
+	keep   bool           // every cell that is put
+	kept   []window.Entry // since
 }
 
 // truth is what became of one cell.
@@ -252,6 +254,11 @@ func (n *node) put(a wire.Address) <-chan answer {
 	w.truths[id] = truth
 	w.mu.Unlock()
 	binary.BigEndian.PutUint64(e[wire.AddressSize:], id)
+	w.mu.Lock()
+	if w.keep {
+		w.kept = append(w.kept, e)
+	}
+	w.mu.Unlock()
 	t := new(tally)
 	n.mesh.Publish(&e, t)
 	n.deliver(&e, func() { t.delivered.Add(1) })
