@@ -15,7 +15,9 @@ type Cluster struct {
 	// this relay is a node. Every node has the same realm key: copy realm.key of
 	// the first into the data directory of each, with mode 0600, before its first
 	// start. Period, ping, TLS and policy are the same on all. The connection
-	// is TLS 1.3 by that key; keep the port closed to strangers all the same.
+	// is TLS 1.3 by that key. How many strangers may knock there at a time is not
+	// limited: let a firewall take the other nodes alone. With domain there is
+	// no cluster.
 	// Empty: this relay is alone, or nats.url is set.
 	Listen string `toml:"listen"`
 
@@ -77,6 +79,9 @@ func (c *Config) checkCluster(bad func(keyName, hint string) error) error {
 		return nil
 	case c.Data == "":
 		return &Problem{errors.New("a node of a cluster needs a data directory"), "copy realm.key of the first node into it: all nodes have one realm key"}
+	case len(c.Domain) > 0:
+		return &Problem{errors.New("domain: a node of a cluster gets no certificates from an authority"),
+			"the authority's look at the name would lead to any of the nodes: leave domain empty, and clients check the realm key"}
 	case slices.Contains(c.Roles, RoleBlob) && !x.Blobs:
 		return &Problem{errors.New("roles: nodes of a cluster do not share blobs"), `set roles = ["live"], and on the one node that keeps them cluster.blobs = true`}
 	case !slices.Contains(c.Roles, RoleLive):

@@ -41,6 +41,7 @@ type Config struct {
 	// their first visit, can then check the name. Clients of this realm pin its
 	// key all the same. Port 443 of each name must lead here, or port 80 be free.
 	// The authority publishes each name. To set this is to agree to its terms.
+	// Not on a node of a cluster: the authority would reach any of them.
 	Domain Names `toml:"domain"`
 
 	// The authority that gives certificates, as the URL of its ACME directory.

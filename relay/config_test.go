@@ -67,6 +67,8 @@ func TestConfigurationsThatAreRefused(t *testing.T) {
 		"roles = ['live']\n[cluster]\nlisten = ':7118'\n[nats]\nurl = 'tls://a:4222'": "both",
 		"roles = ['live']\n[nats]\nurl = 'http://a'":                                  "nats.url",
 		"data = ''\nroles = ['live']\n[cluster]\nlisten = ':7118'":                    "data directory",
+		"domain = 'a.example'\nroles = ['live']\n[cluster]\nlisten = ':7118'":         "domain",
+		"domain = 'a.example'\nroles = ['live']\n[nats]\nurl = 'tls://a:4222'":        "domain",
 		"[cluster]\nlissen = ':7118'":                                                 "unknown key: cluster.lissen",
 		"[nats]\nuser = 'me'":                                                         "unknown key: nats.user",
 		"listen = ":                                                                   "reading configuration",
