@@ -2,6 +2,8 @@ package bus
 
 import (
 	"encoding/binary"
+	"math/rand/v2"
+	"slices"
 	"sync"
 	"time"
 
@@ -11,7 +13,8 @@ import (
 
 const (
 	registeredWithin = time.Second
-	maxPast          = 4096 // cells that one watch frame brings from one owner
+	renewAtMost      = 16 * time.Second // between whole sets for an owner that does not answer
+	maxPast          = 4096             // cells that one watch frame brings from one owner
 )
 
 // leases are the registrations of this node at the owners of what is watched
@@ -30,13 +33,15 @@ type leases struct {
 	at    map[ID]*lease
 	made  [8]byte // digest of the roster that they were made for
 	stale bool
+	base  uint64 // the highest number that an owner was sent who was forgotten
 }
 
 // lease is what one owner was told.
 type lease struct {
 	number   uint64
 	answered uint64
-	since    time.Time // when the first unanswered one was sent
+	since    time.Time     // when the first unanswered one was sent
+	patience time.Duration // until the whole set goes again; doubles, and has a random part
 	waits    map[uint64]*wait
 }
 
@@ -52,6 +57,15 @@ type wait struct {
 func (l *leases) init(m *Mesh) { l.m, l.at, l.stale = m, map[ID]*lease{}, true }
 
 func (l *leases) changed() { l.stale = true }
+
+// back is called when a node has our key again: what it was sent meanwhile, it
+// could not read. Callers hold mu.
+func (l *leases) back(id ID) {
+	if x := l.at[id]; x != nil {
+		x.patience = registeredWithin
+	}
+	token(l.m.poke)
+}
 
 // settled reports whether all that is watched here was registered for the
 // present roster. Callers hold mu.
@@ -84,7 +98,7 @@ func (o *owner) next(now time.Time) (t time.Time) {
 		return now
 	}
 	for _, x := range l.at {
-		if late := x.since.Add(registeredWithin); x.answered < x.number && (t.IsZero() || late.Before(t)) {
+		if late := x.since.Add(x.patience); x.answered < x.number && (t.IsZero() || late.Before(t)) {
 			t = late
 		}
 	}
@@ -98,6 +112,14 @@ func (o *owner) due(now time.Time) []func() {
 	}
 	lost := o.lost
 	o.lost = false
+	var late []ID
+	for id, x := range o.lease.at {
+		if o.m.large() && !o.lease.stale && x.answered < x.number && !now.Before(x.since.Add(x.patience)) {
+			late = append(late, id)
+			x.since, x.patience = now, min(2*x.patience, renewAtMost)
+			x.patience += rand.N(x.patience / 4)
+		}
+	}
 	return []func(){func() {
 		if lost {
 			o.m.node.Lost()
@@ -105,32 +127,47 @@ func (o *owner) due(now time.Time) []func() {
 		l := &o.lease
 		l.order.Lock()
 		defer l.order.Unlock()
-		l.renew()
+		l.renew(late)
 	}}
 }
 
-// renew registers everything that is watched here anew. Callers hold order.
-func (l *leases) renew() {
+// renew registers everything that is watched here anew: at all owners where the
+// roster has changed, else at those who are late. One that does not answer must
+// not cost the others anything. Callers hold order.
+func (l *leases) renew(late []ID) {
 	m := l.m
 	m.mu.Lock()
 	if !m.large() {
 		m.mu.Unlock()
 		return
 	}
-	others := m.roster.asked
+	others, to := m.roster.asked, late
+	if l.stale {
+		to = others
+	}
 	l.made, l.stale = m.roster.digest, false
-	for id := range l.at {
+	for id, x := range l.at {
 		if m.roster.peers[id] == nil {
+			// It may not have forgotten us, and takes no number again.
+			l.base = max(l.base, x.number)
 			delete(l.at, id)
+		} else if !slices.Contains(late, id) {
+			x.patience = registeredWithin
 		}
 	}
 	m.mu.Unlock()
 	sets := map[ID][]byte{}
-	for _, id := range others {
-		sets[id] = nil
+	for _, id := range to {
+		if slices.Contains(others, id) {
+			sets[id] = nil
+		}
+	}
+	if len(sets) == 0 {
+		return
 	}
 	m.node.Addresses(func(a *wire.Address) {
-		if id := m.cfg.Realm.ownerOf(a[:], m.self, others); id != m.self {
+		id := m.cfg.Realm.ownerOf(a[:], m.self, others)
+		if _, ok := sets[id]; ok {
 			sets[id] = append(sets[id], a[:]...)
 		}
 	})
@@ -150,7 +187,7 @@ func (l *leases) send(k kind, to ID, flags byte, addresses []byte, w *wait) {
 	m.mu.Lock()
 	x := l.at[to]
 	if x == nil {
-		x = &lease{waits: map[uint64]*wait{}}
+		x = &lease{number: l.base, answered: l.base, patience: registeredWithin, waits: map[uint64]*wait{}}
 		l.at[to] = x
 	}
 	if x.answered == x.number || flags&flagWhole != 0 {
@@ -195,7 +232,9 @@ func (o *owner) registered(p *peer, number uint64, reach uint32, now time.Time) 
 	if x == nil || number > x.number || number <= x.answered {
 		return
 	}
-	x.answered, x.since = number, now
+	if x.answered, x.since = number, now; number == x.number {
+		x.patience = registeredWithin
+	}
 	if w := x.waits[number]; w != nil {
 		delete(x.waits, number)
 		if w.reach = min(window.Span, time.Duration(reach)*time.Second); w.over {
@@ -255,7 +294,7 @@ func (l *leases) watch(list []wire.Address, past bool) (waits []*wait) {
 	others, stale := m.roster.asked, l.stale
 	m.mu.Unlock()
 	if stale {
-		l.renew()
+		l.renew(nil)
 	}
 	flags := byte(0)
 	if past {

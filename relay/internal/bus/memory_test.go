@@ -16,6 +16,7 @@ type wires struct {
 	cut   func(from, to int) bool // nil: nothing is
 	twice bool                    // some messages come twice, and some late
 	seen  func(to bus.ID, b []byte)
+	lose  func(from, to int, b []byte) bool // nil: nothing is
 }
 
 // memory is the link of one node.
@@ -80,7 +81,8 @@ func (m *memory) Send(to bus.ID, b []byte) {
 		m.seen(to, b)
 	}
 	for _, x := range m.links {
-		if x == m || !x.runs || to != bus.All && to != x.self || m.cut != nil && m.cut(m.n, x.n) {
+		if x == m || !x.runs || to != bus.All && to != x.self || m.cut != nil && m.cut(m.n, x.n) ||
+			m.lose != nil && m.lose(m.n, x.n, b) {
 			continue
 		}
 		select {

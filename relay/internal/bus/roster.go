@@ -148,6 +148,8 @@ func (m *Mesh) met(from ID, h *hello, now time.Time) {
 	if p.holds = slices.Contains(h.holds, m.self); held && !p.holds {
 		m.owner.lease.changed() // it has forgotten us, and what we registered there
 		token(m.poke)
+	} else if !held && p.holds {
+		m.owner.lease.back(from)
 	}
 	give := !p.holds && !m.leaving
 	lost := p.open != nil && h.batches > p.batches || p.open == nil && h.batches > 0
