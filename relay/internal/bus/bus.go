@@ -60,7 +60,7 @@ type Bus interface {
 	Publish(cell *window.Entry, t Tally)
 	// Watch is called after addresses were watched here. With past it hands
 	// over what other nodes still hold for them, until past says no, and returns
-	// how far back that reaches; it then may wait about a second.
+	// how far back that reaches; it then may wait about two seconds.
 	Watch(addresses []wire.Address, past func(*window.Entry) bool) (reach time.Duration)
 	// Unwatch is called after addresses were given up, with those that others
 	// here may still watch among them.

@@ -1,6 +1,7 @@
 package bus
 
 import (
+	"bytes"
 	"encoding/binary"
 	"math/rand/v2"
 	"slices"
@@ -14,7 +15,10 @@ import (
 const (
 	registeredWithin = time.Second
 	renewAtMost      = 16 * time.Second // between whole sets for an owner that does not answer
-	maxPast          = 4096             // cells that one watch frame brings from one owner
+	maxPast          = 4096             // cells that one registration brings from one owner
+	maxHeld          = 8 << 20          // bytes of those that came and were not handed on
+	maxAsking        = 8                // watch frames that wait for the last minute at a time
+	maxWanted        = 64               // registrations that wait for it at an owner
 )
 
 // leases are the registrations of this node at the owners of what is watched
@@ -29,7 +33,10 @@ type leases struct {
 	// about an address is what the hub knew last. It is taken before Mesh.mu.
 	order sync.Mutex
 
+	asking chan struct{} // holds a token for each who waits for the last minute
+
 	// Guarded by Mesh.mu.
+	held  int // bytes of past cells
 	at    map[ID]*lease
 	made  [8]byte // digest of the roster that they were made for
 	stale bool
@@ -45,16 +52,20 @@ type lease struct {
 	waits    map[uint64]*wait
 }
 
-// wait is somebody who waits for an answer. Its fields but for done are guarded
-// by Mesh.mu until done is closed.
+// wait is somebody who waits for an answer. Its fields but for the channels are
+// guarded by Mesh.mu.
 type wait struct {
-	done  chan struct{}
-	cells []window.Entry
-	reach time.Duration
-	over  bool
+	done  chan struct{} // closed by the answer
+	more  chan struct{} // a token: cells came
+	cells [][]byte      // that came and were not handed on
+	got   int           // cells that came
+	reach time.Duration // as answered
+	over  bool          // some had no room
 }
 
-func (l *leases) init(m *Mesh) { l.m, l.at, l.stale = m, map[ID]*lease{}, true }
+func (l *leases) init(m *Mesh) {
+	l.m, l.at, l.stale, l.asking = m, map[ID]*lease{}, true, make(chan struct{}, maxAsking)
+}
 
 func (l *leases) changed() { l.stale = true }
 
@@ -215,13 +226,13 @@ func (o *owner) past(p *peer, number uint64, b []byte) {
 		return
 	}
 	w := x.waits[number]
-	for ; len(b) > 0; b = b[window.EntrySize:] {
-		if len(w.cells) == maxPast {
-			w.over = true
-			return
-		}
-		w.cells = append(w.cells, window.Entry(b))
+	if w.got += len(b) / window.EntrySize; w.got > maxPast || o.lease.held+len(b) > maxHeld {
+		w.over = true
+		return
 	}
+	o.lease.held += len(b)
+	w.cells = append(w.cells, bytes.Clone(b))
+	token(w.more)
 }
 
 // registered takes the answer of an owner.
@@ -229,11 +240,15 @@ func (o *owner) registered(p *peer, number uint64, reach uint32, now time.Time) 
 	o.m.mu.Lock()
 	defer o.m.mu.Unlock()
 	x := o.lease.at[p.id]
-	if x == nil || number > x.number || number <= x.answered {
+	if x == nil || number > x.number {
 		return
 	}
-	if x.answered, x.since = number, now; number == x.number {
-		x.patience = registeredWithin
+	// An owner takes registrations in their order, and answers those late of which
+	// it has to replay something.
+	if number > x.answered {
+		if x.answered, x.since = number, now; number == x.number {
+			x.patience = registeredWithin
+		}
 	}
 	if w := x.waits[number]; w != nil {
 		delete(x.waits, number)
@@ -253,36 +268,64 @@ func (m *Mesh) Watch(list []wire.Address, past func(*window.Entry) bool) time.Du
 	if !large {
 		return window.Span
 	}
-	waits := l.watch(list, past != nil)
+	reach := window.Span
 	late := time.NewTimer(registeredWithin)
 	defer late.Stop()
-	reach := window.Span
-	for _, w := range waits {
+	replay := past != nil
+	if replay {
 		select {
-		case <-w.done:
-			reach = min(reach, w.reach)
-		case <-late.C:
-			late.Reset(0)
-			reach = 0
+		case l.asking <- struct{}{}:
+			defer func() { <-l.asking }()
+		case <-late.C: // the others take long: this one hears that there is nothing
+			replay, reach = false, 0
 		}
+		late.Reset(registeredWithin)
 	}
+	waits := l.watch(list, replay)
 	defer l.forget(waits)
-	if past == nil {
-		return reach
-	}
 	for _, w := range waits {
-		select {
-		case <-w.done:
-		default:
-			continue
-		}
-		for i := range w.cells {
-			if !past(&w.cells[i]) {
+		for waiting := true; waiting; {
+			select {
+			case <-w.more:
+			case <-w.done:
+				waiting = false
+			case <-late.C:
+				late.Reset(0)
+				waiting = false
+			}
+			if !l.hand(w, past) {
 				return 0
 			}
 		}
+		reach = min(reach, l.reached(w))
 	}
 	return reach
+}
+
+// hand hands on the cells that an owner sent, and reports whether all were wanted.
+func (l *leases) hand(w *wait, past func(*window.Entry) bool) bool {
+	l.m.mu.Lock()
+	all := w.cells
+	w.cells = nil
+	for _, b := range all {
+		l.held -= len(b)
+	}
+	l.m.mu.Unlock()
+	wanted := true
+	for _, b := range all {
+		for e := b; len(e) > 0 && wanted; e = e[window.EntrySize:] {
+			wanted = past((*window.Entry)(e))
+		}
+		clear(b)
+	}
+	return wanted
+}
+
+// reached returns how far back goes what an owner sent, 0 if it has not answered.
+func (l *leases) reached(w *wait) time.Duration {
+	l.m.mu.Lock()
+	defer l.m.mu.Unlock()
+	return w.reach
 }
 
 // watch registers addresses with their owners.
@@ -303,7 +346,7 @@ func (l *leases) watch(list []wire.Address, past bool) (waits []*wait) {
 	for id, set := range l.byOwner(list, others) {
 		for len(set) > 0 {
 			n := min(len(set), maxAddresses*wire.AddressSize)
-			w := &wait{done: make(chan struct{})}
+			w := &wait{done: make(chan struct{}), more: make(chan struct{}, 1)}
 			waits = append(waits, w)
 			l.send(kindRegister, id, flags, set[:n], w)
 			clear(set[:n])
@@ -338,7 +381,10 @@ func (l *leases) forget(waits []*wait) {
 		}
 	}
 	for _, w := range waits {
-		clear(w.cells)
+		for _, b := range w.cells {
+			l.held -= len(b)
+			clear(b)
+		}
 		w.cells = nil
 	}
 }

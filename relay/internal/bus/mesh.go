@@ -117,6 +117,7 @@ func (m *Mesh) Run(ctx context.Context, node Node) error {
 	var all sync.WaitGroup
 	all.Go(func() { m.ticks(ctx) })
 	all.Go(func() { m.publish(ctx) })
+	all.Go(func() { m.owner.serve(ctx) })
 	err := m.cfg.Link.Run(ctx, m.self, m.receive)
 	cancel()
 	all.Wait()

@@ -2,6 +2,7 @@ package bus
 
 import (
 	"bytes"
+	"context"
 	"crypto/rand"
 	"encoding/binary"
 	"slices"
@@ -29,17 +30,18 @@ type hashed [16]byte
 //
 // spec: bus.md#owners
 type owner struct {
-	m     *Mesh
-	key   [32]byte
-	where map[hashed][]ID // who watches; never changed in place
-	last  map[ID]uint64   // the last registration of each that was taken
-	lease leases
-	large bool // as of the last change of the roster
-	lost  bool // what this node owns is not what it owned: its window has gaps
+	m      *Mesh
+	key    [32]byte
+	wanted chan wanted
+	where  map[hashed][]ID // who watches; never changed in place
+	last   map[ID]uint64   // the last registration of each that was taken
+	lease  leases
+	large  bool // as of the last change of the roster
+	lost   bool // what this node owns is not what it owned: its window has gaps
 }
 
 func newOwner(m *Mesh) *owner {
-	o := &owner{m: m, where: map[hashed][]ID{}, last: map[ID]uint64{}}
+	o := &owner{m: m, wanted: make(chan wanted, maxWanted), where: map[hashed][]ID{}, last: map[ID]uint64{}}
 	rand.Read(o.key[:])
 	o.lease.init(m)
 	return o
@@ -166,13 +168,13 @@ func (m *Mesh) asked(p *peer, number uint64, digest [8]byte, b []byte) {
 
 // register takes addresses that another node watches, and says so.
 func (o *owner) register(p *peer, number uint64, flags byte, list []wire.Address) {
-	defer clear(list)
 	o.m.mu.Lock()
 	switch last := o.last[p.id]; {
 	case flags&flagWhole != 0 && number > last:
 		o.drop(p.id)
 	case number != last+1: // something before it was lost: it will send all again
 		o.m.mu.Unlock()
+		clear(list)
 		return
 	}
 	o.last[p.id] = number
@@ -183,26 +185,73 @@ func (o *owner) register(p *peer, number uint64, flags byte, list []wire.Address
 		}
 	}
 	o.m.mu.Unlock()
-	reach := window.Span
-	n := binary.BigEndian.AppendUint64(nil, number)
-	if flags&flagPast != 0 {
-		var cells []byte
-		flush := func() {
-			o.m.send(kindPast, p.id, n, cells)
-			clear(cells)
-			cells = cells[:0]
-		}
-		for i := range list {
-			reach = min(reach, o.m.node.Past(&list[i], func(e *window.Entry) {
-				if cells = append(cells, e[:]...); len(cells) == maxCells*window.EntrySize {
-					flush()
-				}
-			}))
-		}
-		if len(cells) > 0 {
-			flush()
+	if flags&flagPast == 0 {
+		clear(list)
+		o.registeredAt(p, number, window.Span)
+		return
+	}
+	select {
+	case o.wanted <- wanted{p, number, list}:
+	default: // too many want the same: this one hears that there is nothing
+		clear(list)
+		o.registeredAt(p, number, 0)
+	}
+}
+
+// wanted is a registration whose addresses' last minute is asked for.
+type wanted struct {
+	p      *peer
+	number uint64
+	list   []wire.Address
+}
+
+// serve answers those who want the last minute, one after the other, until ctx
+// ends: who asks for much holds up neither counts nor cells.
+func (o *owner) serve(ctx context.Context) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case w := <-o.wanted:
+			o.replay(&w)
 		}
 	}
+}
+
+// replay sends what the window holds for the addresses, maxPast cells at most.
+func (o *owner) replay(w *wanted) {
+	defer clear(w.list)
+	n := binary.BigEndian.AppendUint64(nil, w.number)
+	var cells []byte
+	flush := func() {
+		o.m.send(kindPast, w.p.id, n, cells)
+		clear(cells)
+		cells = cells[:0]
+	}
+	reach, left := window.Span, maxPast
+	for i := range w.list {
+		reach = min(reach, o.m.node.Past(&w.list[i], func(e *window.Entry) {
+			if left--; left < 0 {
+				return
+			}
+			if cells = append(cells, e[:]...); len(cells) == maxCells*window.EntrySize {
+				flush()
+			}
+		}))
+		if left < 0 {
+			reach = 0
+			break
+		}
+	}
+	if len(cells) > 0 {
+		flush()
+	}
+	o.registeredAt(w.p, w.number, reach)
+}
+
+// registeredAt answers a registration.
+func (o *owner) registeredAt(p *peer, number uint64, reach time.Duration) {
+	n := binary.BigEndian.AppendUint64(nil, number)
 	o.m.send(kindRegistered, p.id, n, binary.BigEndian.AppendUint32(nil, uint32(reach/time.Second)))
 }
 
