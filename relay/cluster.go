@@ -161,6 +161,8 @@ func checkCluster(ctx context.Context, cfg *Config, s Status, running bool) Chec
 		return Check{clusterName, OK, "nodes will meet at the NATS server; the fingerprint above is the same on each", natsHint(cfg)}
 	case c == nil:
 		return Check{clusterName, Fail, "the relay runs without the cluster of this configuration", "start it again"}
+	case c.Cut && cfg.NATS.URL == "":
+		return Check{clusterName, Fail, "this node has lost its own way to the others: cells stay on it", "ask again in a minute; if it is still so, start it again"}
 	case c.Cut:
 		return Check{clusterName, Fail, "the NATS server does not answer: cells stay on this node", "look at nats.url, and at the server"}
 	case c.Nodes == 1:

@@ -17,7 +17,8 @@ import (
 
 const (
 	startWithin  = 10 * time.Second
-	routeTimeout = 5 // seconds for TLS and for the password
+	routeTimeout = 5  // seconds for TLS and for the password
+	localAuth    = 60 // seconds: a machine that stalls must not refuse itself
 	routeUser    = "node"
 	routeRetries = 3600 // one a second: longer than any stall, and no dead address is dialled for ever
 )
@@ -61,7 +62,7 @@ func Embedded(o Options) (*Link, error) {
 		// machine reaches, with a password that only this process knows.
 		Host: "127.0.0.1", Port: server.RANDOM_PORT, Username: l.user, Password: l.password,
 		NoLog: true, NoSigs: true, NoSystemAccount: true, MaxPayload: int32(bus.MaxMessage), NoSublistCache: true,
-		PingInterval: localPing, // of the one client, in this process
+		PingInterval: localPing, AuthTimeout: localAuth, // of the one client, in this process
 	}
 	so.Cluster = server.ClusterOpts{
 		Name: o.Realm.Name(), Host: host, Port: port, Advertise: o.Advertise, NoAdvertise: true,

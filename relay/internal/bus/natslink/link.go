@@ -164,12 +164,12 @@ func (l *Link) Up() bool {
 	return nc != nil && nc.IsConnected() && (l.local == nil || l.local.server.NumRoutes() > 0)
 }
 
-// Cut implements bus.Link. An embedded server cannot tell others that are down
-// from others that are out of reach; one elsewhere that is gone is no sign that
-// other nodes are.
+// Cut implements bus.Link. A node without its connection reaches nobody, be the
+// server in this process or elsewhere. An embedded server without routes cannot
+// tell others that are down from others that are out of reach.
 func (l *Link) Cut() bool {
 	nc := l.conn()
-	return l.local == nil && (nc == nil || !nc.IsConnected())
+	return nc == nil || !nc.IsConnected()
 }
 
 // plain says what is wrong without the address, which may hold a password.

@@ -259,6 +259,9 @@ func TestNodesThatWereToldOfEachOtherMeetAgain(t *testing.T) {
 func TestAClosedConnectionIsOpenedAgain(t *testing.T) {
 	a := start(t)
 	b := start(t, a.Addr())
+	if !a.Cut() {
+		t.Error("a node without a connection to its own server does not say that it is cut off")
+	}
 	var came atomic.Int32
 	ctx, stop := context.WithCancel(t.Context())
 	var all sync.WaitGroup
@@ -275,6 +278,9 @@ func TestAClosedConnectionIsOpenedAgain(t *testing.T) {
 		return came.Load() > 0
 	}
 	until(t, "messages arrive", arrives)
+	if a.Cut() || b.Cut() {
+		t.Error("nodes that reach each other say that they are cut off")
+	}
 	b.conn().Close()
 	until(t, "the closing was seen", func() bool { nc := b.conn(); return nc != nil && nc.IsConnected() })
 	came.Store(0)
