@@ -228,9 +228,19 @@ func TestHellosThatCrossEndInOneSession(t *testing.T) {
 		restart(b, a, ofB, ofA)
 		fromA, _ := hello(t, a.outgoing())
 		fromB, _ := hello(t, b.outgoing())
+		// The offers that follow are of the same second as those in the hellos.
+		a.now, b.now = time.Unix(a.newest(ofA, true).Born, 0), time.Unix(b.newest(ofB, true).Born, 0)
 		a.take(ofA, fromB)
 		b.take(ofB, fromA)
+		served := func(when string) {
+			t.Helper()
+			if !a.serves(ofA, b.newest(ofB, false)) || !b.serves(ofB, a.newest(ofA, false)) {
+				t.Errorf("%s somebody writes to a route that the other gave up", when)
+			}
+		}
+		served("when the hellos have crossed")
 		settle(a, b, ofA, ofB)
+		served("when all is acked")
 		for i := range 3 {
 			a.send(ofA, fmt.Sprint("a", i))
 			b.send(ofB, fmt.Sprint("b", i))
@@ -244,6 +254,18 @@ func TestHellosThatCrossEndInOneSession(t *testing.T) {
 			t.Errorf("b writes in a session of its own: %v, want %v", got, !smaller)
 		}
 	}
+}
+
+// serves reports whether p serves for good the route that another person writes to.
+func (p *person) serves(id int64, to *contact.RouteRecord) (yes bool) {
+	p.view(func(tx vault.Store) error {
+		all, err := tx.RoutesOf(id)
+		for _, r := range all {
+			yes = yes || r.Mine && r.Retire == 0 && public(p.t, r) == public(p.t, to)
+		}
+		return err
+	})
+	return yes
 }
 
 func (p *person) primary(id int64) (s *contact.SessionRecord) {

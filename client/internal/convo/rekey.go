@@ -66,8 +66,15 @@ func (e *Engine) rekey(tx Tx, now time.Time, r *contact.Record, why string, ch *
 	if err != nil {
 		return err
 	}
-	if unanswered && len(r.Before) > 0 {
-		r.Before, r.Prekeys = r.Prekeys, r.Before // they may have lost the newest
+	if unanswered != nil {
+		// Unanswered for an hour: of its routes only the newest is worth serving.
+		ch.Routes = true
+		if err := tx.DeleteRoute(unanswered.NewWay); err != nil {
+			return err
+		}
+		if len(r.Before) > 0 {
+			r.Before, r.Prekeys = r.Prekeys, r.Before // they may have lost the newest
+		}
 	}
 	prekeys, err := pqxdh.ParsePrekeys(r.Prekeys)
 	if err != nil {
@@ -120,18 +127,18 @@ func (e *Engine) rekey(tx Tx, now time.Time, r *contact.Record, why string, ch *
 }
 
 // withdraw takes back a hello of ours that started again and was not answered,
-// and reports whether there was one: another session takes its place.
-func (e *Engine) withdraw(tx Tx, r *contact.Record, ch *Change) (bool, error) {
+// and returns its row, nil if there was none: another session takes its place.
+// The route that it offers stays.
+func (e *Engine) withdraw(tx Tx, r *contact.Record, ch *Change) (*Row, error) {
 	row, err := tx.RowOf(r.ID, r.Hello)
 	if err == ErrGone {
-		return false, nil
+		return nil, nil
 	}
 	if err != nil || row.Event != 0 { // a first hello has something to say
-		return false, err
+		return nil, err
 	}
 	ch.Removed = append(ch.Removed, row.ID)
-	ch.Routes = true
-	return true, errors.Join(tx.DeleteRow(row.ID), tx.DeleteRoute(row.NewWay))
+	return row, tx.DeleteRow(row.ID)
 }
 
 // wholeHello pads a hello for a pair route to the size of every hello: length 2
@@ -216,7 +223,8 @@ func (e *Engine) Again(tx Tx, now time.Time, route *contact.RouteRecord, whole [
 		return Nothing, ch, errors.Join(tx.PutContact(r), e.notice(tx, now, r.ID, r.Warning, ch))
 	}
 	// A hello of ours may be on its way, or lost for ever: theirs has come, so
-	// this session both ends have.
+	// this session both ends have. If ours comes after all, they write to the
+	// route in it, which is served like any other until a newer one is acked.
 	if _, err := e.withdraw(tx, r, ch); err != nil {
 		return 0, nil, err
 	}
