@@ -108,6 +108,13 @@ func (m *Manager) Run(ctx context.Context, listen *net.TCPAddr) error {
 	m.mu.Lock()
 	m.magic, m.cache = magic, cache
 	m.mu.Unlock()
+	// What is damaged on disk costs its name its certificate, and the relay
+	// nothing: the realm's chain serves all who pin. certmagic would not tell.
+	for _, name := range m.cfg.Names {
+		if b, err := m.stored(name); err == nil && first(b) == nil {
+			m.failed(name, trouble{"what is kept for the name cannot be read", "stop the relay, move the name's files in the data directory away, and start it again"})
+		}
+	}
 	if err := magic.ManageAsync(ctx, m.cfg.Names); err != nil {
 		return err
 	}
@@ -164,14 +171,19 @@ func (m *Manager) event(_ context.Context, event string, data map[string]any) er
 		m.mu.Unlock()
 	case "cert_failed":
 		err, _ := data["error"].(error)
-		m.mu.Lock()
-		m.trouble[name] = troubleOf(err)
-		m.mu.Unlock()
-		if m.cfg.Failed != nil {
-			m.cfg.Failed()
-		}
+		m.failed(name, troubleOf(err))
 	}
 	return nil
+}
+
+// failed notes why there is no certificate for a name.
+func (m *Manager) failed(name string, why trouble) {
+	m.mu.Lock()
+	m.trouble[name] = why
+	m.mu.Unlock()
+	if m.cfg.Failed != nil {
+		m.cfg.Failed()
+	}
 }
 
 // States tells how it is with each name at now.
@@ -194,11 +206,10 @@ func (m *Manager) States(now time.Time) []State {
 // Stored tells how it is with each name by what is kept in the directory, while
 // no relay runs.
 func (m *Manager) Stored(now time.Time) []State {
-	issuer := certmagic.NewACMEIssuer(&certmagic.Config{}, certmagic.ACMEIssuer{CA: m.cfg.CA, Logger: zap.NewNop()}).IssuerKey()
 	var out []State
 	for _, name := range m.cfg.Names {
 		s := State{Name: name}
-		if b, err := m.store.Load(context.Background(), certmagic.StorageKeys.SiteCert(issuer, name)); err == nil {
+		if b, err := m.stored(name); err == nil {
 			if leaf := first(b); leaf != nil {
 				s.seen(leaf, now)
 			}
@@ -206,6 +217,12 @@ func (m *Manager) Stored(now time.Time) []State {
 		out = append(out, s)
 	}
 	return out
+}
+
+// stored returns the chain that is kept for a name, in PEM.
+func (m *Manager) stored(name string) ([]byte, error) {
+	issuer := certmagic.NewACMEIssuer(&certmagic.Config{}, certmagic.ACMEIssuer{CA: m.cfg.CA, Logger: zap.NewNop()}).IssuerKey()
+	return m.store.Load(context.Background(), certmagic.StorageKeys.SiteCert(issuer, name))
 }
 
 // seen takes note of a certificate.

@@ -166,6 +166,38 @@ func TestWhatIsKeptIsUsedAgain(t *testing.T) {
 	until(t, "the certificate that was kept", func() bool { _, err := dial(a, again.Addr(), "relay.example"); return err == nil })
 }
 
+// TestWhatIsDamagedStopsNothing: a certificate on disk that cannot be read is told
+// of, and the other name has its own.
+func TestWhatIsDamagedStopsNothing(t *testing.T) {
+	dir := t.TempDir()
+	ln, port := listen(t)
+	a := acmetest.Start(t, port, 1, 0)
+	cfg := Config{Names: []string{"relay.example", "other.example"}, CA: a.Directory, Roots: a.Own, Dir: dir, HTTPPort: -1}
+	t.Run("first", func(t *testing.T) {
+		m := New(cfg)
+		serve(t, m, ln, true)
+		until(t, "certificates", func() bool { s := m.States(time.Now()); return !s[0].Until.IsZero() && !s[1].Until.IsZero() })
+	})
+	damaged := 0
+	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if err == nil && filepath.Base(path) == "relay.example.crt" {
+			damaged++
+			return os.WriteFile(path, []byte("-----BEGIN CERTIF"), 0o600)
+		}
+		return err
+	})
+	if err != nil || damaged != 1 {
+		t.Fatalf("damaged %d files, %v, want one", damaged, err)
+	}
+	again, _ := listen(t)
+	m := New(cfg)
+	serve(t, m, again, true)
+	until(t, "the other name's certificate", func() bool { _, err := dial(a, again.Addr(), "other.example"); return err == nil })
+	if s := m.States(time.Now()); s[0].Trouble == "" || s[0].Hint == "" || s[1].Trouble != "" {
+		t.Errorf("got %+v, want trouble with the first alone", s)
+	}
+}
+
 func TestTroubleIsToldInWordsOfOurs(t *testing.T) {
 	ln, port := listen(t)
 	for name, c := range map[string]struct {
