@@ -204,6 +204,8 @@ var volatile = []struct {
 	{regexp.MustCompile(`#[A-Za-z0-9_-]{24}`), "#CODE"},
 	{regexp.MustCompile(`\b\d\d? (Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)( \d{4})?\b`), "DAY"},
 	{regexp.MustCompile(`\b(today|tomorrow) HH:MM`), "DAY"},
+	// Of two processes that start at one moment either may have the profile first.
+	{regexp.MustCompile(`(?m)^The process that had this profile has ended; this one goes on with it\.\n`), ""},
 }
 
 // plainCmd copies a text without what differs from run to run, to be compared
