@@ -148,7 +148,7 @@ func (m *mouth) connect() error {
 	return nil
 }
 
-// put writes n cells that were due at the time given, 0 for now, in one write.
+// put writes n cells that were due at the time given, or at once if that is 0, in one write.
 func (m *mouth) put(n int, due int64) error {
 	if m.line == nil {
 		if err := m.connect(); err != nil {

@@ -22,7 +22,7 @@ type HoldOptions struct {
 	Plain bool          // without TLS
 	Short bool          // with few of everything
 
-	Progress io.Writer // nil for nowhere
+	Progress io.Writer // nil writes none
 	role     string    // that is our relay, for tests
 	settle   time.Duration
 }

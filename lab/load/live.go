@@ -43,7 +43,7 @@ type Options struct {
 	Profiles  string        // directory for CPU profiles of our relay; empty: none
 	Short     bool          // everything as small as it can be: does it work?
 
-	Progress io.Writer // nil for nowhere
+	Progress io.Writer // nil writes none
 	role     string    // that is our relay, for tests
 }
 

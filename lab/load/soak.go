@@ -20,7 +20,7 @@ type SoakOptions struct {
 	Plain bool          // without TLS
 	Short bool          // with few of everything
 
-	Progress io.Writer // a line every 10 s; nil for nowhere
+	Progress io.Writer // a line every 10 s; nil writes none
 	role     string    // that is our relay, for tests
 	every    time.Duration
 	settle   time.Duration // for goroutines to end
