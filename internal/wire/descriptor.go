@@ -3,6 +3,7 @@ package wire
 import (
 	"bytes"
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/fxamacker/cbor/v2"
@@ -33,7 +34,40 @@ type Descriptor struct {
 	Policy    string   `cbor:"14,keyasint"` // one line by the operator, at most 200 bytes
 
 	Proxied bool `cbor:"15,keyasint,omitempty"` // TLS ends in a program in front of the relay; left out if not
+
+	Issuers   []Issuer `cbor:"16,keyasint,omitempty"` // token keys, at most MaxIssuers; left out where no token is wanted
+	Class     uint64   `cbor:"17,keyasint,omitempty"` // tokens that a device may have for a day, at most: 1,024, 4,096 or 16,384
+	ParkHours uint64   `cbor:"18,keyasint,omitempty"` // longest life of a parked cell in hours, at most 1,440; left out without parking
+	Wake      []byte   `cbor:"19,keyasint,omitempty"` // X-Wing public key of the wake gateway, 1,216 bytes; left out where there is none
+	IssuedDay uint64   `cbor:"20,keyasint,omitempty"` // UTC day on which the issuer's seed began: a later one says that its store was lost
 }
+
+// Issuer is the public half of a key that tokens are issued under.
+type Issuer struct {
+	Kind  uint64   `cbor:"1,keyasint"` // 1 member, 2 guest
+	Epoch uint64   `cbor:"2,keyasint"` // UTC day for members, ⌊UTC day / 7⌋ for guests
+	Key   [32]byte `cbor:"3,keyasint"` // ristretto255 element
+}
+
+// Bounds of what a descriptor names.
+const (
+	lastField    = 20 // that this version knows
+	MaxIssuers   = 16
+	MaxParkHours = 1440
+	WakeKeySize  = 1216
+)
+
+// Roles that a relay can have.
+const (
+	RoleLive  = "live"  // cells between those who are connected
+	RoleBlob  = "blob"  // invites and files
+	RolePark  = "park"  // cells wait for who is away
+	RoleToken = "token" // what costs the relay something wants a token
+	RoleWake  = "wake"  // opens wake tickets
+)
+
+// Has reports whether a role is switched on.
+func (d *Descriptor) Has(role string) bool { return slices.Contains(d.Roles, role) }
 
 var (
 	descriptorEnc = must(cbor.CoreDetEncOptions().EncMode())
@@ -62,9 +96,9 @@ func AppendSigned(b []byte, sig [64]byte, body []byte) []byte {
 }
 
 // ParseDescriptor splits and reads a signed descriptor. It does not check the
-// signature: the caller knows which realm key it expects. Every field up to 14
-// must be there; unknown ones are left alone, for newer relays; an unknown version is an
-// error.
+// signature: the caller knows which realm key it expects. Every field up to 14 must
+// be there, and those of a role exactly where it is on; unknown ones are left alone,
+// for newer relays; an unknown version is an error.
 func ParseDescriptor(b []byte) (d Descriptor, sig [64]byte, body []byte, err error) {
 	if len(b) < 65 || len(b) > MaxDescriptor {
 		return d, sig, nil, ErrDescriptor
@@ -78,7 +112,13 @@ func ParseDescriptor(b []byte) (d Descriptor, sig [64]byte, body []byte, err err
 	case d.Version != 1,
 		d.Period != 600 && d.Period != 1800 && d.Period != 3600,
 		d.Ping < 5 || d.Ping > 240,
-		d.WindowSec > 60, len(d.Policy) > 200:
+		d.WindowSec > 60, len(d.Policy) > 200,
+		len(d.Issuers) > MaxIssuers, d.ParkHours > MaxParkHours,
+		len(d.Wake) != 0 && len(d.Wake) != WakeKeySize,
+		d.Class != 0 && d.Class != 1024 && d.Class != 4096 && d.Class != 16384,
+		d.Has(RoleToken) != (len(d.Issuers) > 0 && d.Class > 0 && d.IssuedDay > 0),
+		d.Has(RolePark) != (d.ParkHours > 0),
+		d.Has(RoleWake) != (len(d.Wake) > 0):
 		return Descriptor{}, sig, nil, ErrDescriptor
 	}
 	return d, sig, body, nil
@@ -97,6 +137,11 @@ func exact(body []byte, d *Descriptor) bool {
 	for field, value := range want {
 		if !bytes.Equal(got[field], value) {
 			return false
+		}
+	}
+	for field := range got {
+		if _, known := want[field]; !known && field <= lastField {
+			return false // "nothing" has one spelling: left out
 		}
 	}
 	again, err := descriptorEnc.Marshal(all)

@@ -20,6 +20,58 @@ func descriptor() *Descriptor {
 	}
 }
 
+// full is a descriptor of a relay that does everything.
+func full() *Descriptor {
+	d := descriptor()
+	d.Roles = []string{RoleLive, RoleBlob, RolePark, RoleToken, RoleWake}
+	d.Issuers = []Issuer{{Kind: 1, Epoch: 20_788, Key: [32]byte{7}}, {Kind: 2, Epoch: 2_969, Key: [32]byte{8}}}
+	d.Class, d.IssuedDay, d.ParkHours, d.Wake = 1024, 20_787, 720, make([]byte, WakeKeySize)
+	return d
+}
+
+func TestAFullDescriptorComesBackAndFits(t *testing.T) {
+	d := full()
+	for len(d.Issuers) < MaxIssuers {
+		d.Issuers = append(d.Issuers, d.Issuers[0])
+	}
+	got, _, _, err := ParseDescriptor(signed(d.Encode()))
+	if err != nil || !reflect.DeepEqual(&got, d) {
+		t.Errorf("got %+v, %v, want %+v", got, err, *d)
+	}
+}
+
+// A role comes with what it needs, and nothing else does.
+func TestRolesAndTheirFieldsGoTogether(t *testing.T) {
+	for name, change := range map[string]func(*Descriptor){
+		"no issuers":        func(d *Descriptor) { d.Issuers = nil },
+		"no class":          func(d *Descriptor) { d.Class = 0 },
+		"another class":     func(d *Descriptor) { d.Class = 2048 },
+		"no day":            func(d *Descriptor) { d.IssuedDay = 0 },
+		"too many issuers":  func(d *Descriptor) { d.Issuers = make([]Issuer, MaxIssuers+1) },
+		"issuers, no role":  func(d *Descriptor) { d.Roles = []string{RolePark, RoleWake} },
+		"no park life":      func(d *Descriptor) { d.ParkHours = 0 },
+		"too long a life":   func(d *Descriptor) { d.ParkHours = MaxParkHours + 1 },
+		"a life, no role":   func(d *Descriptor) { d.Roles = []string{RoleToken, RoleWake} },
+		"no gateway key":    func(d *Descriptor) { d.Wake = nil },
+		"short gateway key": func(d *Descriptor) { d.Wake = d.Wake[1:] },
+		"gateway, no role":  func(d *Descriptor) { d.Roles = []string{RolePark, RoleToken} },
+	} {
+		d := full()
+		change(d)
+		if _, _, _, err := ParseDescriptor(signed(d.Encode())); !errors.Is(err, ErrDescriptor) {
+			t.Errorf("%s: got %v, want an error", name, err)
+		}
+	}
+	for _, c := range []struct {
+		field uint64
+		v     any
+	}{{15, false}, {17, 0}, {18, 0}, {16, []any{}}, {19, []byte{}}, {20, 0}} {
+		if _, _, _, err := ParseDescriptor(signed(withField(t, c.field, c.v))); !errors.Is(err, ErrDescriptor) {
+			t.Errorf("field %d there and empty: got %v, want an error", c.field, err)
+		}
+	}
+}
+
 func signed(body []byte) []byte { return AppendSigned(nil, [64]byte{0xaa}, body) }
 
 func TestDescriptorComesBack(t *testing.T) {
