@@ -16,6 +16,7 @@
 //	session  a pair session: pqxdh and ratchet joined
 //	sealed   the seal on every cell, and the HPKE seal on first contact
 //	invite   what one person hands another, and the bundle it names
+//	hunt     looks for byte strings that must not be there
 //	vectortest  finds public test vectors and the examples of the pages; for tests
 //
 // Client (client/, the SDK is its root package):

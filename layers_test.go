@@ -22,6 +22,7 @@ const layers = `
 	internal/key:
 	internal/wire:
 	internal/vectortest:
+	internal/hunt:
 	internal/pad:       internal/wire
 	internal/content:   internal/wire
 	internal/manifest:  internal/key internal/pad
@@ -63,7 +64,7 @@ const layers = `
 
 	ui/text: client
 	ui/rpc:  client
-	lab:     client client/transport client/transport/memory client/transport/relay internal/key internal/wire internal/addr internal/invite relay ui/text
+	lab:     client client/transport client/transport/memory client/transport/relay internal/hunt internal/key internal/wire internal/addr internal/invite relay ui/text
 	lab/load: internal/wire relay
 	lab/leak: client client/transport client/transport/relay internal/addr internal/wire relay
 

@@ -9,13 +9,14 @@ import (
 	"time"
 
 	"github.com/tacet-chat/tacet/client"
+	"github.com/tacet-chat/tacet/internal/hunt"
 	"github.com/tacet-chat/tacet/internal/invite"
 )
 
 // secrets returns keys of a person and of one of their routes: all that an
 // invite gives away to whoever holds its link. The invite is made for this and
 // revoked.
-func (s *Stage) secrets(ctx context.Context, p *Person) (all []Needle, err error) {
+func (s *Stage) secrets(ctx context.Context, p *Person) (all []hunt.Needle, err error) {
 	text, err := p.Invite(ctx)
 	if err != nil {
 		return nil, err
@@ -36,7 +37,7 @@ func (s *Stage) secrets(ctx context.Context, p *Person) (all []Needle, err error
 		return nil, err
 	}
 	add := func(what string, b []byte) {
-		all = append(all, Needle{"the " + what + " of " + p.Name, slices.Clone(b)})
+		all = append(all, hunt.Needle{What: "the " + what + " of " + p.Name, Bytes: slices.Clone(b)})
 	}
 	add("root key", b.Root[:])
 	for _, d := range b.Manifest.Devices {
@@ -58,8 +59,8 @@ func (s *Stage) secrets(ctx context.Context, p *Person) (all []Needle, err error
 }
 
 // words returns what must be nowhere of what people said and are called.
-func (s *Stage) words(ctx context.Context, link string) (all []Needle, err error) {
-	add := func(what, text string) { all = append(all, Needle{what, []byte(text)}) }
+func (s *Stage) words(ctx context.Context, link string) (all []hunt.Needle, err error) {
+	add := func(what, text string) { all = append(all, hunt.Needle{What: what, Bytes: []byte(text)}) }
 	add("passphrase", passphrase)
 	add("invite's code", link[strings.LastIndexByte(link, '#')+1:])
 	safety, err := s.Ada.ask(ctx, ask{Do: "safety", Who: "bob"})
@@ -88,19 +89,19 @@ func (s *Stage) words(ctx context.Context, link string) (all []Needle, err error
 
 // traces returns what a tap saw of addresses: those of routes, decoys included,
 // those of the network, and the beginning of every cell.
-func (s *Stage) traces() (all []Needle) {
+func (s *Stage) traces() (all []hunt.Needle) {
 	for _, g := range s.Tap.Seen(time.Time{}) {
 		for _, a := range g.Addresses() {
-			all = append(all, Needle{"address", a[:]})
+			all = append(all, hunt.Needle{What: "address", Bytes: a[:]})
 		}
 		for _, c := range g.Cells() {
-			all = append(all, Needle{"cell", c.Cell[:24]})
+			all = append(all, hunt.Needle{What: "cell", Bytes: c.Cell[:24]})
 		}
 	}
 	for _, p := range []*Person{s.Ada, s.Bob} {
 		if p.order.From != "" {
-			all = append(all, Needle{"network address of " + p.Name, []byte(p.order.From)})
-			all = append(all, Needle{"network address of " + p.Name, net.ParseIP(p.order.From).To4()})
+			all = append(all, hunt.Needle{What: "network address of " + p.Name, Bytes: []byte(p.order.From)})
+			all = append(all, hunt.Needle{What: "network address of " + p.Name, Bytes: net.ParseIP(p.order.From).To4()})
 		}
 	}
 	return all

@@ -14,6 +14,7 @@ import (
 	"golang.org/x/term"
 
 	"github.com/tacet-chat/tacet/client"
+	"github.com/tacet-chat/tacet/internal/hunt"
 	"github.com/tacet-chat/tacet/ui/text"
 )
 
@@ -36,7 +37,7 @@ type play struct {
 	out   io.Writer
 	width int    // of one side
 	link  string // of the invite that was used
-	keys  []Needle
+	keys  []hunt.Needle
 
 	mu   sync.Mutex // guards the rest, and writing
 	last time.Time  // when the last message was written
@@ -284,9 +285,9 @@ func (p *play) hunt() error {
 	if err != nil {
 		return err
 	}
-	h, err := NewHunt(append(append(words, p.keys...), p.traces()...))
+	h, err := hunt.New(append(append(words, p.keys...), p.traces()...))
 	if err == nil {
-		err = errors.Join(h.Tree(p.Host.Data), h.Tree(p.Logs()))
+		err = errors.Join(h.Tree(os.DirFS(p.Host.Data)), h.Tree(os.DirFS(p.Logs())))
 	}
 	if err != nil {
 		return err

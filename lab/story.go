@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/tacet-chat/tacet/client"
+	"github.com/tacet-chat/tacet/internal/hunt"
 	"github.com/tacet-chat/tacet/internal/wire"
 	"github.com/tacet-chat/tacet/ui/text"
 )
@@ -30,8 +31,8 @@ type story struct {
 	style text.Style
 	scene int
 	wrong []error
-	link  string   // of the invite that was used
-	keys  []Needle // of both people
+	link  string        // of the invite that was used
+	keys  []hunt.Needle // of both people
 }
 
 // Tell plays a story with a relay and two people to its end, without a hand,

@@ -10,11 +10,13 @@ import (
 	"io/fs"
 	"math/bits"
 	mrand "math/rand/v2"
+	"os"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/tacet-chat/tacet/internal/addr"
+	"github.com/tacet-chat/tacet/internal/hunt"
 	"github.com/tacet-chat/tacet/internal/key"
 	"github.com/tacet-chat/tacet/internal/wire"
 	"github.com/tacet-chat/tacet/ui/text"
@@ -175,7 +177,7 @@ func (t *story) hunt() error {
 		return err
 	}
 	t.Host.Kill()
-	h, err := NewHunt(slices.Concat(words, t.keys, traces))
+	h, err := hunt.New(slices.Concat(words, t.keys, traces))
 	if err != nil {
 		return err
 	}
@@ -188,7 +190,7 @@ func (t *story) hunt() error {
 	t.fact(fmt.Sprintf("%4d addresses, network addresses and cells that the tap saw,", h.Needles()-len(words)-len(t.keys)))
 	t.say("as they are, as hex, as base64 at every alignment, and by halves:")
 	t.fact(fmt.Sprintf("%s bytes in %s, %s forms: %s", thousands(h.Bytes), text.Count(h.Files, "file"), thousands(int64(h.Forms())), t.found(h)))
-	planted, found, err := h.Control(t.Host.Data, mrand.New(mrand.NewPCG(1, uint64(h.Bytes))))
+	planted, found, err := h.Control(os.DirFS(t.Host.Data), mrand.New(mrand.NewPCG(1, uint64(h.Bytes))).IntN)
 	if err != nil {
 		return err
 	}
@@ -199,7 +201,7 @@ func (t *story) hunt() error {
 }
 
 // found says what a hunt found, and notes it.
-func (t *story) found(h *Hunt) string {
+func (t *story) found(h *hunt.Hunt) string {
 	for _, hit := range h.Hits[:min(len(h.Hits), 5)] {
 		t.want(false, "found %v", hit)
 	}
@@ -212,13 +214,13 @@ func (t *story) found(h *Hunt) string {
 // memory hunts through the memory of the relay while it runs. It must have the
 // addresses that are watched, and cells of the last minute: that they are found
 // proves that the rest would be.
-func (t *story) memory(needles, traces []Needle) error {
+func (t *story) memory(needles, traces []hunt.Needle) error {
 	p := t.Host.process()
-	h, err := NewHunt(needles)
+	h, err := hunt.New(needles)
 	if err != nil {
 		return err
 	}
-	seen, err := NewHunt(traces)
+	seen, err := hunt.New(traces)
 	if err != nil {
 		return err
 	}
@@ -245,16 +247,16 @@ func (t *story) memory(needles, traces []Needle) error {
 }
 
 // search hunts through what the relay kept and said.
-func (t *story) search(h *Hunt) error {
-	if err := h.Tree(t.Host.Data); err != nil {
+func (t *story) search(h *hunt.Hunt) error {
+	if err := h.Tree(os.DirFS(t.Host.Data)); err != nil {
 		return err
 	}
-	return h.Tree(t.Logs())
+	return h.Tree(os.DirFS(t.Logs()))
 }
 
 // wire hunts through what passed by the tap, for what people said and are.
-func (t *story) wire(needles []Needle) error {
-	h, err := NewHunt(needles)
+func (t *story) wire(needles []hunt.Needle) error {
+	h, err := hunt.New(needles)
 	if err != nil {
 		return err
 	}

@@ -1,4 +1,4 @@
-package lab
+package hunt
 
 import (
 	"bytes"
@@ -10,11 +10,12 @@ import (
 	"path/filepath"
 	"slices"
 	"testing"
+	"testing/fstest"
 )
 
 func newHunt(t *testing.T, needles ...Needle) *Hunt {
 	t.Helper()
-	h, err := NewHunt(needles)
+	h, err := New(needles)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -63,7 +64,7 @@ func TestHuntFindsWhereFilesBeginAndEnd(t *testing.T) {
 		}
 	}
 	h := newHunt(t, Needle{"canary", []byte("canary")})
-	if err := h.Tree(dir); err != nil {
+	if err := h.Tree(os.DirFS(dir)); err != nil {
 		t.Fatal(err)
 	}
 	if len(h.Hits) != 3 || h.Files != 3 || h.Bytes != 23 {
@@ -93,22 +94,46 @@ func TestHuntControlFindsAllThatWasPlanted(t *testing.T) {
 		}
 	}
 	h := newHunt(t, Needle{"key", noise(dice, 32)}, Needle{"words", []byte("good morning")}, Needle{"number", []byte{127, 0, 0, 2}})
-	planted, found, err := h.Control(dir, dice)
+	planted, found, err := h.Control(os.DirFS(dir), dice.IntN)
 	if err != nil || planted != h.Forms() || found != planted {
 		t.Errorf("got %d planted, %d found, %v, want all %d", planted, found, err, h.Forms())
 	}
-	if err := h.Tree(dir); err != nil || len(h.Hits) != 0 {
+	if err := h.Tree(os.DirFS(dir)); err != nil || len(h.Hits) != 0 {
 		t.Errorf("got %v, %v in what nothing was planted in, want nothing", h.Hits, err)
 	}
 	// A hunt that is blind for one form is found out.
 	delete(h.by, 0x7f000002)
-	if planted, found, err := h.Control(dir, dice); err != nil || found != planted-1 {
+	if planted, found, err := h.Control(os.DirFS(dir), dice.IntN); err != nil || found != planted-1 {
 		t.Errorf("blind for one form: got %d planted, %d found, %v, want one less", planted, found, err)
 	}
 }
 
 func TestHuntRefusesWhatChanceWouldFind(t *testing.T) {
-	if _, err := NewHunt([]Needle{{"name", []byte("Ada")}}); !errors.Is(err, errNeedle) {
-		t.Errorf("got %v, want %v", err, errNeedle)
+	if _, err := New([]Needle{{"name", []byte("Ada")}}); !errors.Is(err, ErrNeedle) {
+		t.Errorf("got %v, want %v", err, ErrNeedle)
+	}
+}
+
+// A needle over the border between two pieces of a file is found, once.
+func TestHuntFindsAcrossPieces(t *testing.T) {
+	needle := []byte("a needle that lies across")
+	h := newHunt(t, Needle{"needle", needle})
+	b := make([]byte, 2*piece+3*h.longest)
+	for i, at := range []int{piece - 5, piece + h.longest - 7, 2*piece + h.longest - 3} {
+		clear(b)
+		copy(b[at:], needle)
+		h.Hits = nil
+		if err := h.Tree(fstest.MapFS{"f": {Data: b}}); err != nil {
+			t.Fatal(err)
+		}
+		whole := 0
+		for _, hit := range h.Hits {
+			if hit.Form == "it is" && hit.Offset == at {
+				whole++
+			}
+		}
+		if whole != 1 || len(h.Hits) != 3 { // itself and its halves
+			t.Errorf("place %d: got %v, want the needle once at %d and its halves", i, h.Hits, at)
+		}
 	}
 }

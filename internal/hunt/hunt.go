@@ -1,4 +1,11 @@
-package lab
+// Package hunt looks for byte strings that must not be there, in whatever
+// somebody kept: as they are, as hex, as base64 at every alignment and by their
+// halves. It can prove of itself that it would find them, by planting every
+// form in a copy of what it searched.
+//
+// It has no opinion on what must not be found, and reads no disk by itself:
+// files come as an fs.FS. Text that was compressed or encrypted it does not find.
+package hunt
 
 import (
 	"encoding/base64"
@@ -6,11 +13,8 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
-	"math"
-	"math/rand/v2"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 )
@@ -43,6 +47,7 @@ type Hunt struct {
 	forms   []form
 	first   *[1 << 16]bool   // the first two bytes of any form
 	by      map[uint32][]int // forms by their first four bytes
+	longest int              // bytes of the longest form, less one
 	most    int              // hits
 }
 
@@ -60,16 +65,16 @@ const (
 	maxHits   = 100
 )
 
-// errNeedle is returned for a needle that would turn up by chance.
-var errNeedle = errors.New("needle is too short to mean anything")
+// ErrNeedle is returned for a needle that would turn up by chance.
+var ErrNeedle = errors.New("needle is too short to mean anything")
 
-// NewHunt prepares a hunt. Needles that are equal count once.
-func NewHunt(needles []Needle) (*Hunt, error) {
+// New prepares a hunt. Needles that are equal count once.
+func New(needles []Needle) (*Hunt, error) {
 	h := &Hunt{first: new([1 << 16]bool), by: map[uint32][]int{}, most: maxHits}
 	seen := map[string]bool{}
 	for _, n := range needles {
 		if len(n.Bytes) < shortest {
-			return nil, fmt.Errorf("%s: %w", n.What, errNeedle)
+			return nil, fmt.Errorf("%s: %w", n.What, ErrNeedle)
 		}
 		if seen[string(n.Bytes)] {
 			continue
@@ -81,6 +86,7 @@ func NewHunt(needles []Needle) (*Hunt, error) {
 			k := binary.BigEndian.Uint32(f.b)
 			h.by[k] = append(h.by[k], len(h.forms))
 			h.forms = append(h.forms, f)
+			h.longest = max(h.longest, len(f.b)-1)
 		}
 		h.needles++
 	}
@@ -127,11 +133,13 @@ func (h *Hunt) Forms() int { return len(h.forms) }
 func (h *Hunt) Search(place string, b []byte) {
 	h.Files++
 	h.Bytes += int64(len(b))
-	h.search(place, b)
+	h.search(place, 0, b, 0)
 }
 
-func (h *Hunt) search(place string, b []byte) {
-	for i := 0; i+shortest <= len(b); i++ {
+// search looks for forms that begin before the last tail bytes of b. What is
+// found is said to be at its place in b plus from.
+func (h *Hunt) search(place string, from int, b []byte, tail int) {
+	for i := 0; i+shortest <= len(b) && i < len(b)-tail; i++ {
 		if !h.first[binary.BigEndian.Uint16(b[i:])] {
 			continue
 		}
@@ -141,62 +149,88 @@ func (h *Hunt) search(place string, b []byte) {
 				continue
 			}
 			if len(h.Hits) < h.most {
-				h.Hits = append(h.Hits, Hit{f.what, f.name, place, i})
+				h.Hits = append(h.Hits, Hit{f.what, f.name, place, from + i})
 			}
 		}
 	}
 }
 
-// Tree looks through every regular file below a directory, and its name.
-func (h *Hunt) Tree(dir string) error {
-	names, err := regular(dir)
+// piece is how much of a file is in memory at a time, in bytes.
+const piece = 8 << 20
+
+// Tree looks through every regular file of a file system, and its name. A file
+// that went away in the meantime is passed over.
+func (h *Hunt) Tree(files fs.FS) error {
+	names, err := regular(files)
 	if err != nil {
 		return fmt.Errorf("hunting: %w", err)
 	}
 	for _, name := range names {
-		b, err := os.ReadFile(filepath.Join(dir, name))
-		if err != nil {
+		if err := h.file(files, name); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return fmt.Errorf("hunting: %w", err)
 		}
-		h.Search(name, b)
-		h.search("the name of "+name, []byte(name))
+		h.search("the name of "+name, 0, []byte(name), 0)
 	}
 	return nil
 }
 
-// Control proves that the hunt finds what is there: it plants every form of
-// every needle at a random place of a copy of what is below dir, in a directory
-// that is thrown away, and hunts there. It returns how many were planted, and
-// how many of them were found where they were.
-func (h *Hunt) Control(dir string, dice *rand.Rand) (planted, found int, err error) {
-	scratch, err := os.MkdirTemp("", "tacet-hunt-")
+// file looks through one file, piece by piece; pieces overlap by what the longest
+// form may lack.
+func (h *Hunt) file(files fs.FS, name string) error {
+	f, err := files.Open(name)
 	if err != nil {
-		return 0, 0, fmt.Errorf("planting: %w", err)
+		return err
 	}
-	defer os.RemoveAll(scratch)
-	files, err := regular(dir)
-	if err != nil || len(files) == 0 {
-		return 0, 0, fmt.Errorf("planting in %d files: %w", len(files), err)
+	defer f.Close()
+	h.Files++
+	b := make([]byte, piece+h.longest)
+	kept, at := 0, 0 // bytes of the piece before; where b begins
+	for {
+		n, err := io.ReadFull(f, b[kept:])
+		h.Bytes += int64(n)
+		last := err != nil
+		if last && err != io.EOF && err != io.ErrUnexpectedEOF {
+			return err
+		}
+		tail := h.longest
+		if last {
+			tail = 0
+		}
+		end := kept + n
+		h.search(name, at, b[:end], tail)
+		if last {
+			return nil
+		}
+		copy(b, b[end-tail:end])
+		kept, at = tail, at+end-tail
 	}
-	shares := make([][]form, len(files))
+}
+
+// Control proves that the hunt finds what is there: it plants every form of
+// every needle at a random place of a copy of files, in memory, and hunts there.
+// dice returns a number in [0, n). It returns how many were planted, and how many
+// of them were found where they were.
+func (h *Hunt) Control(files fs.FS, dice func(n int) int) (planted, found int, err error) {
+	names, err := regular(files)
+	if err != nil || len(names) == 0 {
+		return 0, 0, fmt.Errorf("planting in %d files: %w", len(names), err)
+	}
+	shares := make([][]form, len(names))
 	for _, f := range h.forms {
-		i := dice.IntN(len(files))
+		i := dice(len(names))
 		shares[i] = append(shares[i], f)
 	}
+	again := &Hunt{forms: h.forms, first: h.first, by: h.by, longest: h.longest, most: h.most + len(h.forms)*4}
 	want := map[Hit]bool{}
-	for i, name := range files {
-		b, err := os.ReadFile(filepath.Join(dir, name))
+	for i, name := range names {
+		b, err := head(files, name)
+		if errors.Is(err, fs.ErrNotExist) {
+			b, err = nil, nil // it went away: as good as an empty one
+		}
 		if err != nil {
 			return 0, 0, fmt.Errorf("planting: %w", err)
 		}
-		copied := filepath.Join(scratch, fmt.Sprint(i))
-		if err := os.WriteFile(copied, plant(b, shares[i], fmt.Sprint(i), want, dice), 0o600); err != nil {
-			return 0, 0, fmt.Errorf("planting: %w", err)
-		}
-	}
-	again := &Hunt{forms: h.forms, first: h.first, by: h.by, most: math.MaxInt}
-	if err := again.Tree(scratch); err != nil {
-		return 0, 0, fmt.Errorf("hunting what was planted: %w", err)
+		again.Search(name, plant(b, shares[i], name, want, dice))
 	}
 	planted = len(want)
 	for _, hit := range again.Hits {
@@ -208,11 +242,21 @@ func (h *Hunt) Control(dir string, dice *rand.Rand) (planted, found int, err err
 	return planted, found, nil
 }
 
+// head reads at most a piece of a file.
+func head(files fs.FS, name string) ([]byte, error) {
+	f, err := files.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return io.ReadAll(io.LimitReader(f, piece))
+}
+
 // plant puts forms into a copy of b, and what a hunt must find into want.
-func plant(b []byte, forms []form, place string, want map[Hit]bool, dice *rand.Rand) (out []byte) {
+func plant(b []byte, forms []form, place string, want map[Hit]bool, dice func(n int) int) (out []byte) {
 	at := make([]int, len(forms))
 	for i := range at {
-		at[i] = dice.IntN(len(b) + 1)
+		at[i] = dice(len(b) + 1)
 	}
 	slices.Sort(at)
 	done := 0
@@ -225,14 +269,15 @@ func plant(b []byte, forms []form, place string, want map[Hit]bool, dice *rand.R
 	return append(out, b[done:]...)
 }
 
-// regular returns the names of the regular files below a directory.
-func regular(dir string) (names []string, err error) {
-	err = filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
-		if err != nil || !d.Type().IsRegular() {
-			return err
+// regular returns the names of the regular files of a file system.
+func regular(files fs.FS) (names []string, err error) {
+	err = fs.WalkDir(files, ".", func(name string, d fs.DirEntry, err error) error {
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil // it went away
 		}
-		name, err := filepath.Rel(dir, path)
-		names = append(names, name)
+		if err == nil && d.Type().IsRegular() {
+			names = append(names, name)
+		}
 		return err
 	})
 	return names, err
