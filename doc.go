@@ -45,7 +45,8 @@
 //	internal/proxy   what a proxy in front says of its client
 //	internal/memory, internal/sqlite, internal/storetest   backends
 //
-// Faces: ui/text, ui/rpc. Proof: lab, lab/load. Programs: cmd/tacet, cmd/tacet-relay,
+// Faces: ui/text, ui/rpc. Proof: lab, lab/load; lab/servers (PostgreSQL, Redis)
+// Programs: cmd/tacet, cmd/tacet-relay,
 // cmd/tacet-lab. Formats: docs/spec. Decisions: docs/adr.
 // Figures: docs/perf.md, docs/leaks.md.
 package tacet

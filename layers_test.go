@@ -65,6 +65,7 @@ const layers = `
 	ui/text: client
 	ui/rpc:  client
 	lab:     client client/transport client/transport/memory client/transport/relay internal/hunt internal/key internal/wire internal/addr internal/invite relay ui/text
+	lab/servers:
 	lab/load: internal/wire relay
 	lab/leak: client client/transport client/transport/relay internal/addr internal/wire relay
 
