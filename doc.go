@@ -14,6 +14,7 @@
 //	pqxdh    the asynchronous handshake
 //	ratchet  Double Ratchet with encrypted headers
 //	session  a pair session: pqxdh and ratchet joined
+//	token    anonymous tokens and puzzles, both ends
 //	sealed   the seal on every cell, and the HPKE seal on first contact
 //	invite   what one person hands another, and the bundle it names
 //	hunt     looks for byte strings that must not be there

@@ -6,6 +6,7 @@ require (
 	filippo.io/edwards25519 v1.2.0
 	github.com/BurntSushi/toml v1.6.0
 	github.com/caddyserver/certmagic v0.25.6
+	github.com/cloudflare/circl v1.6.5
 	github.com/coder/websocket v1.8.15
 	github.com/fxamacker/cbor/v2 v2.10.0
 	github.com/letsencrypt/pebble/v2 v2.10.3
@@ -30,6 +31,7 @@ require (
 
 require (
 	github.com/antithesishq/antithesis-sdk-go v0.9.0-default-no-op // indirect
+	github.com/bwesterb/go-ristretto v1.2.4 // indirect
 	github.com/caddyserver/zerossl v0.1.6 // indirect
 	github.com/dolthub/maphash v0.1.0 // indirect
 	github.com/go-jose/go-jose/v4 v4.1.8 // indirect

@@ -29,6 +29,7 @@ const layers = `
 	internal/addr:      internal/key internal/wire
 	internal/sealed:    internal/key internal/wire
 	internal/pqxdh:     internal/key
+	internal/token:     internal/key
 	internal/ratchet:   internal/key internal/wire
 	internal/session:   internal/key internal/wire internal/manifest internal/pqxdh internal/ratchet
 	internal/invite:    internal/key internal/wire internal/addr internal/manifest internal/pqxdh
@@ -108,6 +109,9 @@ var onlyIn = map[string]string{
 	"github.com/caddyserver/certmagic":           "relay/internal/acme",
 	"github.com/letsencrypt/pebble/v2/wfe":       "relay/internal/acme/acmetest",
 	"filippo.io/edwards25519":                    "internal/addr",
+	"github.com/cloudflare/circl/group":          "internal/token",
+	"github.com/cloudflare/circl/oprf":           "internal/token",
+	"github.com/cloudflare/circl/zk/dleq":        "internal/token",
 	"github.com/coder/websocket":                 "client/transport/relay",
 	"github.com/spf13/cobra":                     "cmd/...",
 	"github.com/nats-io/nats.go":                 "relay/internal/bus/natslink",
