@@ -73,7 +73,8 @@ type Relay struct {
 	descriptor []byte // signed
 	handler    http.Handler
 	unlock     func() error
-	lying      atomic.Int64 // blobs, as of the last sweep
+	lying      atomic.Int64           // blobs, as of the last sweep
+	counted    atomic.Pointer[Totals] // as of the last minute
 
 	trust proxy.Trust
 
@@ -296,13 +297,14 @@ func (r *Relay) run(ctx context.Context) error {
 	if r.peers != nil {
 		parts.run(r.peers.run)
 	}
+	front.run(r.keepTotals)
 	if r.cfg.Data != "" {
 		ln, err := listenStatus(r.cfg.Data)
 		if err != nil {
 			parts.cancel()
 			return errors.Join(err, parts.wait())
 		}
-		front.run(func(ctx context.Context) error { return r.serveStatus(ctx, ln) })
+		front.run(func(ctx context.Context) error { return r.serveControl(ctx, ln) })
 	}
 	front.run(func(ctx context.Context) error {
 		r.meet(ctx)

@@ -3,16 +3,8 @@ package relay
 import (
 	"context"
 	"encoding/hex"
-	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
-	"io/fs"
-	"net"
-	"path/filepath"
 	"runtime/debug"
-	"sync/atomic"
-	"syscall"
 	"time"
 
 	"github.com/tacet-chat/tacet/relay/internal/gate"
@@ -55,8 +47,7 @@ type ClusterStatus struct {
 
 const (
 	statusEvery   = time.Minute // how often totals are taken
-	statusTimeout = 2 * time.Second
-	maxStatus     = 16 << 10
+	statusTimeout = 10 * time.Second
 )
 
 // Version returns the version of this program.
@@ -84,48 +75,31 @@ func (r *Relay) storeWord() string {
 	return "none"
 }
 
-// serveStatus tells everyone who connects the status and hangs up.
-func (r *Relay) serveStatus(ctx context.Context, ln net.Listener) error {
-	var totals atomic.Pointer[Totals]
-	totals.Store(r.totals())
-	inner := newGroup(ctx)
-	inner.run(func(ctx context.Context) error {
-		tick := time.NewTicker(statusEvery)
-		defer tick.Stop()
-		for {
-			select {
-			case <-ctx.Done():
-				return ln.Close()
-			case <-tick.C:
-				totals.Store(r.totals())
-			}
+// keepTotals takes the totals anew every minute until ctx ends.
+func (r *Relay) keepTotals(ctx context.Context) error {
+	tick := time.NewTicker(statusEvery)
+	defer tick.Stop()
+	for {
+		r.counted.Store(r.totals())
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-tick.C:
 		}
-	})
-	inner.run(func(ctx context.Context) error {
-		for {
-			c, err := ln.Accept()
-			if err != nil {
-				if ctx.Err() != nil {
-					return nil
-				}
-				return fmt.Errorf("serving status: %w", err)
-			}
-			r.tell(c, totals.Load())
-		}
-	})
-	return inner.wait()
+	}
 }
 
-// tell answers one question. An asker who does not listen is left: his is not
-// worth the relay's stopping.
-func (r *Relay) tell(c net.Conn, t *Totals) {
-	defer c.Close()
-	c.SetDeadline(time.Now().Add(statusTimeout))
+// status is what is told to an operator who asks.
+func (r *Relay) status() *Status {
 	fingerprint := r.Fingerprint()
-	json.NewEncoder(c).Encode(Status{
+	s := &Status{
 		Version: Version(), Uptime: coarse(time.Since(r.began)), Listen: at(r.ln.Addr()), Fingerprint: hex.EncodeToString(fingerprint[:]),
-		TLS: r.certs != nil, Binding: r.cfg.secure(), Front: r.cfg.front(), Onion: r.onion != nil, Roles: r.cfg.Roles, Store: r.storeWord(), Names: r.nameStatuses(), Cluster: r.clusterStatus(), Totals: *t,
-	})
+		TLS: r.certs != nil, Binding: r.cfg.secure(), Front: r.cfg.front(), Onion: r.onion != nil, Roles: r.cfg.Roles, Store: r.storeWord(), Names: r.nameStatuses(), Cluster: r.clusterStatus(),
+	}
+	if t := r.counted.Load(); t != nil {
+		s.Totals = *t
+	}
+	return s
 }
 
 func (r *Relay) totals() *Totals {
@@ -147,29 +121,13 @@ func coarse(d time.Duration) string {
 }
 
 // AskStatus asks the relay that runs on a data directory. It fails with
-// ErrNotRunning if there is none.
-func AskStatus(data string) (Status, error) {
-	var s Status
-	if data == "" {
-		return s, &Problem{errors.New("a relay without a data directory cannot be asked"), "start it with a data directory"}
-	}
-	c, err := net.DialTimeout("unix", filepath.Join(data, socketUse), statusTimeout)
-	switch {
-	case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ECONNREFUSED):
-		return s, &Problem{ErrNotRunning, "start it with `tacet-relay serve`, or name its directory with --data"}
-	case errors.Is(err, fs.ErrPermission):
-		return s, &Problem{fmt.Errorf("asking the relay: %w", err), "ask as the user that the relay runs as"}
-	case err != nil:
-		return s, fmt.Errorf("asking the relay: %w", err)
-	}
-	defer c.Close()
-	c.SetDeadline(time.Now().Add(statusTimeout))
-	b, err := io.ReadAll(io.LimitReader(c, maxStatus))
-	if err == nil {
-		err = json.Unmarshal(b, &s)
-	}
+// ErrNotRunning if there is none, and gives up after a few seconds.
+func AskStatus(data string) (s Status, err error) {
+	ctx, cancel := context.WithTimeout(context.Background(), statusTimeout)
+	defer cancel()
+	c, err := ask(ctx, data, "status", nil, &s)
 	if err != nil {
-		return s, &Problem{fmt.Errorf("asking the relay: %w", err), "it is just starting or stopping: ask again"}
+		return s, err
 	}
-	return s, nil
+	return s, c.Close()
 }
