@@ -36,7 +36,8 @@ func (r *Relay) PutBlob(ctx context.Context, p *wire.BlobPut) (wire.Receipt, err
 	if err != nil {
 		return wire.Receipt{}, plain(ctx, err)
 	}
-	a, err := r.ask(ctx, request{isolate: name, pin: &r.pin, method: http.MethodPost, path: "/v1/blob", body: body, limit: wire.ReceiptSize})
+	a, err := r.askPaid(ctx, d, bill{transport.PayBlob, p.ID[:]},
+		request{isolate: name, pin: &r.pin, method: http.MethodPost, path: "/v1/blob", body: body, limit: wire.ReceiptSize})
 	if err != nil {
 		return wire.Receipt{}, plain(ctx, err)
 	}

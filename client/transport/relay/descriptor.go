@@ -75,6 +75,10 @@ func (r *Relay) fetch(ctx context.Context, isolate string) (*wire.Descriptor, er
 	if fresh.Binding && (r.at.plain || answer.who.proxied) {
 		return nil, broken("proofs are said to be bound to TLS, and there is none")
 	}
+	if err := r.announce(ctx, &fresh); err != nil {
+		r.distrust()
+		return nil, err
+	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.descriptor, r.fetched = &fresh, time.Now()

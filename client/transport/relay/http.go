@@ -3,6 +3,7 @@ package relay
 import (
 	"bytes"
 	"context"
+	"encoding/base64"
 	"errors"
 	"io"
 	"net"
@@ -20,7 +21,8 @@ type request struct {
 	method  string
 	path    string
 	body    []byte
-	limit   int // of the answer's body, in bytes
+	limit   int    // of the answer's body, in bytes
+	token   []byte // presented; nil: none
 }
 
 // answer is what came back.
@@ -42,7 +44,9 @@ func statusError(status int) error {
 	case status == http.StatusOK:
 		return nil
 	case status == http.StatusTooManyRequests:
-		return &fault{text: "over a limit of the relay"}
+		return errLimit
+	case status == http.StatusUnauthorized:
+		return errSpent
 	case status == http.StatusRequestTimeout, status == http.StatusTooEarly:
 		return errSlow
 	case status == http.StatusNotFound:
@@ -54,7 +58,7 @@ func statusError(status int) error {
 	case status >= 400 && status < 500:
 		return refused(http.StatusText(status))
 	case status >= 500:
-		return &fault{text: "the relay is too busy or has failed"}
+		return errFailed
 	}
 	return broken("an answer that is none")
 }
@@ -82,6 +86,9 @@ func (r *Relay) ask(ctx context.Context, q request) (answer, error) {
 		return answer{}, err
 	}
 	hr.Header.Set("User-Agent", "") // says which program asks
+	if q.token != nil {
+		hr.Header.Set(tokenHeader, base64.RawURLEncoding.EncodeToString(q.token))
+	}
 	resp, err := client(c).Do(hr)
 	if err != nil {
 		return answer{}, err

@@ -11,7 +11,7 @@ import (
 func (l *link) run() {
 	for {
 		err := l.serve()
-		if err != errIdle {
+		if err != errIdle && err != errFull {
 			l.relay.doubtAfter(err)
 		}
 		if l.over(err) {
@@ -38,11 +38,16 @@ func (l *link) serve() error {
 	if l.idle() {
 		return nil
 	}
-	s, err := l.relay.open(l.relay.ctx, "/v1/put", "put/"+l.name, wire.MaxFrame, nil)
+	name := "put/" + l.name
+	s, err := l.relay.open(l.relay.ctx, opening{path: "/v1/put", isolate: name, limit: wire.MaxFrame, purpose: transport.PayPut})
 	if err != nil {
 		return err
 	}
+	defer l.relay.keep(name, s.voucher)
 	defer s.shut()
+	l.relay.mu.Lock()
+	l.paid = s.voucher
+	l.relay.mu.Unlock()
 	return s.run(
 		func() error { return l.receive(s) },
 		func() error { return l.send(s) },
@@ -52,12 +57,15 @@ func (l *link) serve() error {
 // errIdle ends a connection that nobody puts to.
 var errIdle = &fault{text: "nothing more to put"}
 
+// errFull ends a connection whose put context has all the cells that it may have.
+var errFull = &fault{text: "the put context is full"}
+
 // over ends what the connection left behind and reports whether the link rests.
 func (l *link) over(err error) bool {
 	r := l.relay
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if err == errIdle {
+	if err == errIdle || err == errFull {
 		err = nil
 	}
 	if err == nil {
@@ -110,6 +118,9 @@ func (l *link) send(s *socket) error {
 			rest.Reset(idleAfter)
 			continue
 		}
+		if l.done() {
+			return errFull
+		}
 		select {
 		case <-s.ctx.Done():
 			return s.err()
@@ -121,6 +132,13 @@ func (l *link) send(s *socket) error {
 			rest.Reset(idleAfter)
 		}
 	}
+}
+
+// done reports whether the put context is full and everything in it is answered.
+func (l *link) done() bool {
+	l.relay.mu.Lock()
+	defer l.relay.mu.Unlock()
+	return l.paid.full() && len(l.sent) == 0
 }
 
 // receive reads answers until the connection ends.

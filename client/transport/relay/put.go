@@ -29,6 +29,7 @@ type link struct {
 	waiting []*flight          // not written yet
 	sent    map[uint64]*flight // not answered yet, by put id
 	same    map[samePut]*flight
+	paid    *voucher  // of this connection, nil: nothing is counted
 	proved  bool      // this connection gave an answer
 	failed  int       // connections in a row that gave none
 	until   time.Time // no connection before
@@ -169,6 +170,10 @@ func (l *link) take(b []byte, next *uint64, late func()) []byte {
 	l.relay.mu.Lock()
 	defer l.relay.mu.Unlock()
 	n := min(len(l.waiting), wire.MaxPuts)
+	if l.paid != nil {
+		n = min(n, contextCells-l.paid.cells)
+		l.paid.cells += n // that the relay got them is not known, but that it may have
+	}
 	for _, f := range l.waiting[:n] {
 		*next++
 		b = binary.BigEndian.AppendUint64(b, *next) // a counter: it says nothing
@@ -209,6 +214,9 @@ func (l *link) answer(a wire.Answer) error {
 	delete(l.sent, id)
 	l.proved = true
 	l.land(f, transport.Receipt{Delivered: int(a.Delivered), Complete: a.Complete}, nil)
+	if l.paid.full() {
+		l.nudge()
+	}
 	return nil
 }
 

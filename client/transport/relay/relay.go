@@ -57,6 +57,9 @@ type Options struct {
 	Proxied func() bool
 	// Roots are the authorities, nil: those of the system.
 	Roots *x509.CertPool
+	// Pay pays for what the relay wants a token for. nil: it gets none, and what
+	// needs one waits. PayWith sets it later.
+	Pay transport.Payer
 }
 
 // Relay is a transport over one relay. It implements transport.Transport.
@@ -68,7 +71,8 @@ type Relay struct {
 	roots *x509.CertPool
 	pin   [32]byte
 
-	narrow atomic.Bool // large packets do not get through, see connect
+	payer  atomic.Pointer[transport.Payer] // see PayWith
+	narrow atomic.Bool                     // large packets do not get through, see connect
 
 	ctx   context.Context // ends with Close, with ErrClosed as its cause
 	end   context.CancelCauseFunc
@@ -82,8 +86,9 @@ type Relay struct {
 	fetched    time.Time
 	renewing   bool // the descriptor is being fetched again, or will be soon
 	links      map[string]*link
-	sockets    map[*socket]bool // those that are open
-	guards     bool             // guard runs
+	sockets    map[*socket]bool    // those that are open
+	vouchers   map[string]*voucher // by name of connection, see claim
+	guards     bool                // guard runs
 }
 
 // New prepares a transport. It connects when first used. It fails for a name
@@ -112,8 +117,9 @@ func open(o Options) (*Relay, error) {
 	}
 	r := &Relay{
 		at: at, dial: o.Dial, hides: o.HidesAddress, allow: o.Proxied, roots: o.Roots,
-		asking: make(chan struct{}, 1), links: map[string]*link{}, sockets: map[*socket]bool{},
+		asking: make(chan struct{}, 1), links: map[string]*link{}, sockets: map[*socket]bool{}, vouchers: map[string]*voucher{},
 	}
+	r.PayWith(o.Pay)
 	if r.dial == nil {
 		r.dial = Direct()
 	}

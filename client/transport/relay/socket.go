@@ -2,6 +2,7 @@ package relay
 
 import (
 	"context"
+	"errors"
 	"io"
 	"net/http"
 	"net/netip"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/coder/websocket"
 
+	"github.com/tacet-chat/tacet/client/transport"
 	"github.com/tacet-chat/tacet/internal/wire"
 )
 
@@ -28,6 +30,7 @@ type socket struct {
 	told    func(unix int64)
 
 	local   netip.Addr  // our end, if it has an address
+	voucher *voucher    // what paid for it, nil: nothing did
 	behind  atomic.Bool // the goroutine that reads waits for what it has read to be taken
 	probing bool        // guarded by Relay.mu
 
@@ -36,35 +39,69 @@ type socket struct {
 	buf   []byte        // of the goroutine that reads
 }
 
-// open connects to a WebSocket of the relay. limit is the largest message that is
-// read. told, if not nil, is called with every second that was verified. The
-// caller calls shut.
-func (r *Relay) open(ctx context.Context, path, isolate string, limit int, told func(int64)) (*socket, error) {
+// opening says which WebSocket to open.
+type opening struct {
+	path    string
+	isolate string // names the connection
+	limit   int    // largest message that is read
+	purpose transport.Purpose
+	told    func(unix int64) // if not nil, called with every second that was verified
+}
+
+// open connects to a WebSocket of the relay and pays for it where that is
+// wanted. The caller calls shut.
+func (r *Relay) open(ctx context.Context, o opening) (*socket, error) {
 	ctx, cancel := r.bound(ctx, connectWithin)
 	defer cancel()
-	d, err := r.describe(ctx, isolate, descriptorAge)
+	d, err := r.describe(ctx, o.isolate, descriptorAge)
 	if err != nil {
 		return nil, plain(ctx, err)
 	}
-	c, err := r.connect(ctx, isolate, &r.pin)
+	if !d.Has(wire.RoleToken) {
+		return r.dialSocket(ctx, o, d, nil)
+	}
+	for range maxTokens {
+		v, err := r.claim(ctx, o.isolate, o.purpose, d)
+		if err != nil {
+			return nil, plain(ctx, err)
+		}
+		s, err := r.dialSocket(ctx, o, d, v)
+		if err == nil || !errors.Is(err, transport.ErrSpent) {
+			return s, err
+		}
+	}
+	r.distrust() // perhaps the relay has new keys
+	return nil, errSpent
+}
+
+// dialSocket is one try to open a WebSocket, with a voucher where one is wanted.
+func (r *Relay) dialSocket(ctx context.Context, o opening, d *wire.Descriptor, v *voucher) (*socket, error) {
+	c, err := r.connect(ctx, o.isolate, &r.pin)
 	if err != nil {
+		r.keep(o.isolate, v)
 		return nil, plain(ctx, err)
 	}
 	if err := c.admitted(d); err != nil {
 		c.Close()
 		return nil, err
 	}
+	header := http.Header{"User-Agent": {""}}
+	if err := r.present(ctx, v, header); err != nil {
+		c.Close()
+		return nil, plain(ctx, err)
+	}
 	s := &socket{
-		relay: r, realm: d.Realm, clock: d.Time, told: told, buf: make([]byte, limit+1), local: localOf(c.raw),
+		voucher: v,
+		relay:   r, realm: d.Realm, clock: d.Time, told: o.told, buf: make([]byte, o.limit+1), local: localOf(c.raw),
 		quiet: time.Duration(d.Ping)*time.Second + wire.PongWithin + silenceSlack,
 	}
 	if err := s.bind(c, d.Binding); err != nil {
 		c.Close()
 		return nil, err
 	}
-	ws, resp, err := websocket.Dial(ctx, r.at.url(path), &websocket.DialOptions{
+	ws, resp, err := websocket.Dial(ctx, r.at.url(o.path), &websocket.DialOptions{
 		HTTPClient:      client(c),
-		HTTPHeader:      http.Header{"User-Agent": {""}},
+		HTTPHeader:      header,
 		CompressionMode: websocket.CompressionDisabled,
 		OnPingReceived:  s.ping,
 		OnPongReceived:  func(context.Context, []byte) { s.alive() },
@@ -73,12 +110,17 @@ func (r *Relay) open(ctx context.Context, path, isolate string, limit int, told 
 		c.Close()
 		if resp != nil {
 			if err := statusError(resp.StatusCode); err != nil {
+				if !errors.Is(err, transport.ErrSpent) {
+					r.keep(o.isolate, v)
+				}
 				return nil, err
 			}
 		}
+		r.keep(o.isolate, v)
 		return nil, plain(ctx, err)
 	}
-	ws.SetReadLimit(int64(limit))
+	v.taken()
+	ws.SetReadLimit(int64(o.limit))
 	s.ws = ws
 	s.ctx, s.fail = context.WithCancelCause(r.ctx)
 	s.dog = time.AfterFunc(s.quiet, func() { s.fail(errSilent) })

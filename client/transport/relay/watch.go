@@ -54,7 +54,7 @@ func (r *Relay) Watch(ctx context.Context, tw transport.Watch) (err error) {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	s, err := r.open(ctx, "/v1/watch", "watch/"+tw.Isolate, wire.DeliverSize, tw.Time)
+	s, err := r.open(ctx, opening{path: "/v1/watch", isolate: "watch/" + tw.Isolate, limit: wire.DeliverSize, purpose: transport.PayWatch, told: tw.Time})
 	if err != nil {
 		return err
 	}
