@@ -42,6 +42,7 @@
 //	internal/window  the last minute, for replay
 //	internal/blob    create-only blobs with signed receipts
 //	internal/gate    limits by rotating keyed hash
+//	internal/audit   what is kept, against what may be kept
 //	internal/acme    certificates of public authorities for the relay's names
 //	internal/proxy   what a proxy in front says of its client
 //	internal/memory, internal/sqlite, internal/storetest   backends

@@ -58,8 +58,9 @@ const layers = `
 	relay/internal/bus/natslink: relay/internal/bus
 	relay/internal/hub:       internal/key internal/wire relay/internal/bus relay/internal/gate relay/internal/window relay/internal/ws
 	relay/internal/blob:      internal/key internal/wire relay/internal/gate
+	relay/internal/audit:     internal/hunt
 	relay/internal/memory:    internal/key internal/wire relay/internal/blob
-	relay/internal/sqlite:    internal/key internal/wire relay/internal/blob
+	relay/internal/sqlite:    internal/key internal/wire relay/internal/audit relay/internal/blob
 	relay/internal/storetest: internal/key internal/wire relay/internal/blob
 	relay:                    internal/key internal/wire relay/internal/...
 

@@ -1,0 +1,47 @@
+package audit
+
+// Table is one table of a store, or one sort of key of Redis.
+type Table struct {
+	Store   string // as Facts.Store has it
+	Name    string
+	Why     string // it exists
+	Columns []Column
+}
+
+// Column is one column: what it holds, why that must be, how long it stays, and
+// what it can be linked to by whoever has the store.
+type Column struct{ Name, Holds, Why, Stays, Links string }
+
+// nothing is what most columns can be linked to.
+const nothing = "nothing"
+
+// Inventory returns every table and column that a relay may have.
+func Inventory() []Table {
+	return []Table{
+		{"blobs", "record", "one row for each blob that there is or was: an id must never be used twice", []Column{
+			{"id", "32 bytes, chosen by a client", "to find the blob", "400 days, to the end of a 30-day span", "whoever knows the id: the ends of an invite, holders of a file"},
+			{"hash", "SHA-256 of the content", "to sign the same receipt again", "as id", "the content, for whoever has it"},
+			{"capability", "hash of a secret", "to let its maker delete the blob", "until the content goes", nothing},
+			{"until", "a UTC day", "to delete the content then", "until that day", "the day it was stored, within the lives there are"},
+			{"forget", "a UTC day, a multiple of 30", "to delete the row then", "until that day", "the month it was stored"},
+		}},
+		{"blobs", "content", "the contents, in one of four sizes", []Column{
+			{"id", "as in record", "to find it", "until its day, or until it is deleted", "as in record"},
+			{"body", "bytes that a client encrypted", "to give them to whoever knows the id", "as id", "nothing without the key in a link or a session"},
+		}},
+		{"blobs", "store", "one row about the store itself", []Column{
+			{"receipts", "an Ed25519 seed", "to sign receipts", "as long as the store", "all receipts of this store"},
+			{"mark", "16 random bytes, new at every start", "to notice a store that was put back from a copy", "until the next start", nothing},
+			{"previous", "the mark before", "a start that was cut short is no copy", "until the next start", nothing},
+		}},
+	}
+}
+
+// Class is the sizes in which a store keeps things, in bytes.
+func classes(store string) []int64 {
+	switch store {
+	case "blobs":
+		return []int64{4096, 16384, 65536, 262144}
+	}
+	return nil
+}
