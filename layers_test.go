@@ -50,7 +50,7 @@ const layers = `
 
 	relay/internal/acme:
 	relay/internal/acme/acmetest:
-	relay/internal/gate:
+	relay/internal/gate:      internal/key internal/token internal/wire
 	relay/internal/proxy:
 	relay/internal/ws:
 	relay/internal/window:    internal/wire
@@ -59,9 +59,9 @@ const layers = `
 	relay/internal/hub:       internal/key internal/wire relay/internal/bus relay/internal/gate relay/internal/window relay/internal/ws
 	relay/internal/blob:      internal/key internal/wire relay/internal/gate
 	relay/internal/audit:     internal/hunt
-	relay/internal/memory:    internal/key internal/wire relay/internal/blob
+	relay/internal/memory:    internal/key internal/wire relay/internal/blob relay/internal/gate
 	relay/internal/sqlite:    internal/key internal/wire relay/internal/audit relay/internal/blob
-	relay/internal/storetest: internal/key internal/wire relay/internal/blob
+	relay/internal/storetest: internal/key internal/wire relay/internal/blob relay/internal/gate
 	relay:                    internal/key internal/wire relay/internal/...
 
 	ui/text: client

@@ -31,8 +31,8 @@ const (
 // Sizes in bytes.
 const (
 	SecretSize = 16
-	MaxLink    = 100                                                 // of a link as written: fits QR version 5 at level L
-	MaxRelay   = MaxLink - len(linkStart) - len(linkMid) - codeChars // 65: a v3 onion name with a port of two digits
+	MaxLink    = len(linkStart) + MaxRelay + len(linkMid) + codeChars // 100, of a link as written: fits QR version 5 at level L
+	MaxRelay   = wire.MaxRelayName
 
 	linkVersion = 1
 	codeSize    = 1 + SecretSize + 1 // version 1 ‖ secret 16 ‖ check 1
@@ -52,7 +52,7 @@ var (
 	// ErrCode: the link was cut or mistyped.
 	ErrCode = errors.New("invite code is incomplete or mistyped")
 	// ErrRelay: the relay's name is too long or not one.
-	ErrRelay = errors.New("relay name is not acceptable")
+	ErrRelay = wire.ErrRelayName
 )
 
 // Link is an invite as people pass it on. Whoever has it can read the bundle.
@@ -60,6 +60,12 @@ type Link struct {
 	Relay  string // as RelayName writes it
 	Secret [SecretSize]byte
 }
+
+// RelayName returns the one way to write a relay's name, host or host:port, at
+// most MaxRelay bytes. It fails with ErrRelay.
+//
+// spec: invite.md#relay-name
+func RelayName(s string) (string, error) { return wire.RelayName(s) }
 
 // NewLink makes a link from a relay's name in any spelling. It fails with
 // ErrRelay.
@@ -128,16 +134,5 @@ func decode(relay, code string) (Link, error) {
 	return Link{Relay: relay, Secret: [SecretSize]byte(b[1:])}, nil
 }
 
-// check is CRC-8/SMBUS over relay ‖ 0 ‖ code. It sees every single wrong
-// character, in the code and in the relay's name, which a cut hash would not.
-// It protects from typing errors only; the bundle itself shows a forgery.
-func check(relay string, code []byte) (crc byte) {
-	for _, c := range append(append([]byte(relay), 0), code...) {
-		crc ^= c
-		for range 8 {
-			carry := crc >> 7
-			crc = crc<<1 ^ carry*0x07
-		}
-	}
-	return crc
-}
+// check sees typing errors only; the bundle itself shows a forgery.
+func check(relay string, code []byte) byte { return wire.LinkCheck(relay, code) }

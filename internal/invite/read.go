@@ -108,7 +108,7 @@ func readCode(s string) string {
 		if c == '=' || c == '+' {
 			return "" // another alphabet or padding: not ours
 		}
-		if !isDigit(c) && (c < 'a' || c > 'z') && (c < 'A' || c > 'Z') && c != '-' && c != '_' {
+		if (c < '0' || c > '9') && (c < 'a' || c > 'z') && (c < 'A' || c > 'Z') && c != '-' && c != '_' {
 			break
 		}
 		code = append(code, c)

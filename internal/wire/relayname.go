@@ -1,9 +1,17 @@
-package invite
+package wire
 
 import (
+	"errors"
 	"net/netip"
 	"strings"
 )
+
+// ErrRelayName is returned for what is no relay's name, or too long.
+var ErrRelayName = errors.New("relay name is not acceptable")
+
+// MaxRelayName is the longest name of a relay, in bytes: a v3 onion name with a
+// port of two digits.
+const MaxRelayName = 65
 
 // Default ports: they are not written. A relay on loopback speaks plain HTTP.
 const (
@@ -12,18 +20,18 @@ const (
 )
 
 // RelayName returns the one way to write a relay's name, host or host:port, at
-// most MaxRelay bytes. Keys are derived from it, so both ends must agree. It
-// fails with ErrRelay.
+// most MaxRelayName bytes. Keys are derived from it, so both ends must agree. It
+// fails with ErrRelayName.
 //
 // spec: invite.md#relay-name
 func RelayName(s string) (string, error) {
 	host, port, ok := splitPort(lower(s))
 	if !ok {
-		return "", ErrRelay
+		return "", ErrRelayName
 	}
 	host, ok = normalHost(host)
 	if !ok {
-		return "", ErrRelay
+		return "", ErrRelayName
 	}
 	standard := portTLS
 	if host == "localhost" || host == "127.0.0.1" || host == "[::1]" {
@@ -32,8 +40,8 @@ func RelayName(s string) (string, error) {
 	if port != "" && port != standard {
 		host += ":" + port
 	}
-	if len(host) > MaxRelay {
-		return "", ErrRelay
+	if len(host) > MaxRelayName {
+		return "", ErrRelayName
 	}
 	return host, nil
 }
@@ -115,4 +123,20 @@ func isNumber(l string) bool {
 		return strings.Trim(rest, "0123456789abcdef") == ""
 	}
 	return strings.Trim(l, "0123456789") == ""
+}
+
+// LinkCheck is the last byte of the code in a link: CRC-8/SMBUS over relay ‖ 0 ‖
+// code. It sees every single wrong character, in the code and in the relay's
+// name, which a cut hash would not. It protects from typing errors only.
+//
+// spec: invite.md#link
+func LinkCheck(relay string, code []byte) (crc byte) {
+	for _, c := range append(append([]byte(relay), 0), code...) {
+		crc ^= c
+		for range 8 {
+			carry := crc >> 7
+			crc = crc<<1 ^ carry*0x07
+		}
+	}
+	return crc
 }
