@@ -45,7 +45,7 @@
 //	internal/audit   what is kept, against what may be kept
 //	internal/acme    certificates of public authorities for the relay's names
 //	internal/proxy   what a proxy in front says of its client
-//	internal/memory, internal/sqlite, internal/storetest   backends
+//	internal/memory, internal/sqlite, internal/postgres, internal/storetest   backends
 //
 // Faces: ui/text, ui/rpc. Proof: lab, lab/load; lab/servers (PostgreSQL, Redis)
 // Programs: cmd/tacet, cmd/tacet-relay,

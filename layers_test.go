@@ -62,6 +62,7 @@ const layers = `
 	relay/internal/memory:    internal/key internal/wire relay/internal/blob relay/internal/gate
 	relay/internal/sqlite:    internal/key internal/wire relay/internal/audit relay/internal/blob
 	relay/internal/storetest: internal/key internal/wire relay/internal/blob relay/internal/gate
+	relay/internal/postgres:  internal/key internal/wire relay/internal/blob
 	relay:                    internal/key internal/wire relay/internal/...
 
 	ui/text: client
@@ -107,6 +108,9 @@ var onlyIn = map[string]string{
 	"github.com/ncruces/go-sqlite3":              "client/internal/vault relay/internal/sqlite",
 	"github.com/ncruces/go-sqlite3/driver":       "client/internal/vault relay/internal/sqlite",
 	"github.com/ncruces/go-sqlite3/vfs/adiantum": "client/internal/vault",
+	"github.com/jackc/pgx/v5":                    "relay/internal/postgres",
+	"github.com/jackc/pgx/v5/pgconn":             "relay/internal/postgres",
+	"github.com/jackc/pgx/v5/pgxpool":            "relay/internal/postgres",
 	"github.com/caddyserver/certmagic":           "relay/internal/acme",
 	"github.com/letsencrypt/pebble/v2/wfe":       "relay/internal/acme/acmetest",
 	"filippo.io/edwards25519":                    "internal/addr",

@@ -10,11 +10,11 @@ type TB interface {
 	Skip(...any)
 }
 
-// Postgres starts a server for a test, and skips the test where there is none.
+// NewPostgres starts a server for a test, and skips the test where there is none.
 func NewPostgres(t TB, o PostgresOptions) *Postgres {
 	t.Helper()
 	p, err := StartPostgres(o)
-	given(t, err, "postgresql")
+	Given(t, err, "postgresql")
 	t.Cleanup(p.Close)
 	return p
 }
@@ -23,12 +23,13 @@ func NewPostgres(t TB, o PostgresOptions) *Postgres {
 func NewRedis(t TB, args ...string) *Redis {
 	t.Helper()
 	r, err := StartRedis(args...)
-	given(t, err, "redis-server")
+	Given(t, err, "redis-server")
 	t.Cleanup(r.Close)
 	return r
 }
 
-func given(t TB, err error, name string) {
+// Given skips a test where what starts a server found none, and ends it where that failed.
+func Given(t TB, err error, name string) {
 	t.Helper()
 	if errors.Is(err, ErrAbsent) {
 		t.Skip("SKIPPED 1 test: " + err.Error() + "; Debian's package " + name + " has it")
