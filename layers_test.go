@@ -29,7 +29,7 @@ const layers = `
 	internal/addr:      internal/key internal/wire
 	internal/sealed:    internal/key internal/wire
 	internal/pqxdh:     internal/key
-	internal/token:     internal/key
+	internal/token:     internal/key internal/wire
 	internal/ratchet:   internal/key internal/wire
 	internal/session:   internal/key internal/wire internal/manifest internal/pqxdh internal/ratchet
 	internal/invite:    internal/key internal/wire internal/addr internal/manifest internal/pqxdh

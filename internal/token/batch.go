@@ -33,18 +33,22 @@ func NewBatch(seed *[32]byte, k Kind, epoch uint32, part byte) (*Batch, error) {
 	if !valid(k, epoch) || part >= MaxParts {
 		return nil, ErrKind
 	}
+	return deriveBatch(seed, k, epoch, part, Part)
+}
+
+func deriveBatch(seed *[32]byte, k Kind, epoch uint32, part byte, n int) (*Batch, error) {
 	kind, number := scope(k, epoch)
-	nonces, blinds := make([][]byte, Part), make([]group.Scalar, Part)
+	nonces, blinds := make([][]byte, n), make([]group.Scalar, n)
 	var uniform [64]byte
 	defer clear(uniform[:])
-	for i := range Part {
+	for i := range n {
 		index := binary.BigEndian.AppendUint16(nil, uint16(i))
 		nonces[i] = make([]byte, NonceSize)
 		key.KDF(nonces[i], seed[:], labelNonce, kind, number, []byte{part}, index)
 		key.KDF(uniform[:], seed[:], labelBlind, kind, number, []byte{part}, index)
 		blinds[i] = group.Ristretto255.HashToScalar(uniform[:], []byte(labelBlind))
 	}
-	inputs := make([][]byte, Part)
+	inputs := make([][]byte, n)
 	for i := range inputs {
 		inputs[i] = input(k, epoch, nonces[i])
 	}

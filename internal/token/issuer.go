@@ -37,14 +37,14 @@ func DeriveIssuer(seed *[32]byte, k Kind, epoch uint32) (*Issuer, error) {
 	var own [32]byte
 	defer clear(own[:])
 	key.KDF(own[:], seed[:], labelIssuer, kind, number)
-	return newIssuer(own[:], []byte(labelIssuer), k, epoch)
-}
-
-func newIssuer(seed, info []byte, k Kind, epoch uint32) (*Issuer, error) {
-	private, err := oprf.DeriveKey(suite, oprf.VerifiableMode, seed, info)
+	private, err := oprf.DeriveKey(suite, oprf.VerifiableMode, own[:], []byte(labelIssuer))
 	if err != nil {
 		return nil, fmt.Errorf("deriving token key: %w", err)
 	}
+	return newIssuer(private, k, epoch)
+}
+
+func newIssuer(private *oprf.PrivateKey, k Kind, epoch uint32) (*Issuer, error) {
 	b, err := private.MarshalBinary()
 	if err != nil {
 		return nil, fmt.Errorf("deriving token key: %w", err)

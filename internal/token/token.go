@@ -22,11 +22,12 @@ import (
 	"io"
 
 	"github.com/tacet-chat/tacet/internal/key"
+	"github.com/tacet-chat/tacet/internal/wire"
 )
 
 // Sizes, in bytes where nothing else is said.
 const (
-	Part          = 1024                      // tokens of one request
+	Part          = wire.TokenCount           // tokens of one request
 	MaxParts      = 16                        // requests of the largest class, 16,384 tokens
 	NonceSize     = 16                        // what names a token
 	ElementSize   = 32                        // a ristretto255 element

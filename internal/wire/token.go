@@ -30,7 +30,9 @@ const (
 	TokenBlindedSize = TokenCount * 32
 	TokenAnswerSize  = 64 + TokenBlindedSize // proof 64 ‖ 1,024 × element 32
 	CredentialSize   = 32
-	SolutionSize     = 100 // of a puzzle
+	ChallengeSize    = 60     // of a puzzle
+	SolutionSize     = 100    // of a puzzle
+	PuzzleAskSize    = 1 + 32 // purpose 1 ‖ binding 32
 	MaxTokenRequest  = TokenHeadSize + SolutionSize + TokenBlindedSize
 )
 
@@ -86,4 +88,22 @@ func ParseTokenRequest(b []byte) (TokenRequest, error) {
 	}
 	r.Right, r.Blinded = b[TokenHeadSize:TokenHeadSize+n], b[TokenHeadSize+n:]
 	return r, r.check()
+}
+
+// PuzzleAsk is the body of POST /v1/puzzle: purpose 1 ‖ binding 32. The answer is
+// a challenge, ChallengeSize bytes.
+type PuzzleAsk struct {
+	Purpose byte // 1 tokens, 2 shelf
+	Binding [32]byte
+}
+
+// Append appends PuzzleAskSize bytes.
+func (a *PuzzleAsk) Append(b []byte) []byte { return append(append(b, a.Purpose), a.Binding[:]...) }
+
+// ParsePuzzleAsk reads exactly PuzzleAskSize bytes. It fails with ErrTokenRequest.
+func ParsePuzzleAsk(b []byte) (PuzzleAsk, error) {
+	if len(b) != PuzzleAskSize || b[0] < 1 || b[0] > 2 {
+		return PuzzleAsk{}, ErrTokenRequest
+	}
+	return PuzzleAsk{Purpose: b[0], Binding: [32]byte(b[1:])}, nil
 }
