@@ -41,6 +41,7 @@
 //	internal/ws      WebSocket frames of known sizes
 //	internal/window  the last minute, for replay
 //	internal/blob    create-only blobs with signed receipts
+//	internal/park    cells that wait for who is away
 //	internal/gate    limits by rotating keyed hash
 //	internal/audit   what is kept, against what may be kept
 //	internal/acme    certificates of public authorities for the relay's names

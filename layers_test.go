@@ -59,10 +59,11 @@ const layers = `
 	relay/internal/hub:       internal/key internal/wire relay/internal/bus relay/internal/gate relay/internal/window relay/internal/ws
 	relay/internal/blob:      internal/key internal/wire relay/internal/gate
 	relay/internal/audit:     internal/hunt
-	relay/internal/memory:    internal/key internal/wire relay/internal/blob relay/internal/gate
-	relay/internal/sqlite:    internal/key internal/wire relay/internal/audit relay/internal/blob
-	relay/internal/storetest: internal/key internal/wire relay/internal/blob relay/internal/gate
-	relay/internal/postgres:  internal/key internal/wire relay/internal/blob
+	relay/internal/park:      internal/key internal/wire relay/internal/gate relay/internal/ws
+	relay/internal/memory:    internal/key internal/wire relay/internal/blob relay/internal/gate relay/internal/park
+	relay/internal/sqlite:    internal/key internal/wire relay/internal/audit relay/internal/blob relay/internal/park
+	relay/internal/storetest: internal/key internal/wire relay/internal/blob relay/internal/gate relay/internal/park
+	relay/internal/postgres:  internal/key internal/wire relay/internal/blob relay/internal/park
 	relay:                    internal/key internal/wire relay/internal/...
 
 	ui/text: client
@@ -122,6 +123,7 @@ var onlyIn = map[string]string{
 	"github.com/nats-io/nats.go":                 "relay/internal/bus/natslink",
 	"github.com/nats-io/nats-server/v2/server":   "relay/internal/bus/natslink",
 	"crypto/hpke":                                "internal/key internal/sealed",
+	"golang.org/x/crypto/nacl/secretbox":         "relay/internal/park",
 	"golang.org/x/crypto/chacha20poly1305":       "internal/sealed internal/invite client/internal/vault",
 }
 
