@@ -64,7 +64,7 @@ const layers = `
 	relay/internal/sqlite:    internal/key internal/wire relay/internal/audit relay/internal/blob relay/internal/park
 	relay/internal/storetest: internal/key internal/wire relay/internal/blob relay/internal/gate relay/internal/park
 	relay/internal/postgres:  internal/key internal/wire relay/internal/blob relay/internal/park
-	relay:                    internal/key internal/wire relay/internal/...
+	relay:                    internal/hunt internal/key internal/wire relay/internal/...
 
 	ui/text: client
 	ui/rpc:  client

@@ -50,6 +50,7 @@ type asked func(ctx context.Context, with json.RawMessage) (says any, after func
 func (r *Relay) questions() map[string]asked {
 	return map[string]asked{
 		"status": func(context.Context, json.RawMessage) (any, func(), error) { return r.status(), nil, nil },
+		askAudit: r.answerAudit,
 	}
 }
 

@@ -279,9 +279,7 @@ func (r *Relay) run(ctx context.Context) error {
 	defer front.cancel()
 	parts.run(r.gate.Run)
 	parts.run(r.hub.Run)
-	if r.disk != nil {
-		parts.run(r.disk.Run)
-	}
+	r.runStores(parts)
 	if r.certs != nil {
 		front.run(r.certs.run)
 		if at, ok := r.ln.Addr().(*net.TCPAddr); ok && r.certs.names != nil {
@@ -328,6 +326,13 @@ func (r *Relay) run(ctx context.Context) error {
 	err = errors.Join(parts.wait(), err)
 	r.log.Info(eventStopped)
 	return err
+}
+
+// runStores starts what stores need to answer.
+func (r *Relay) runStores(parts *group) {
+	if r.disk != nil {
+		parts.run(r.disk.Run)
+	}
 }
 
 // sweep deletes blobs that have reached their end, at the start and then every

@@ -77,7 +77,7 @@ else /var/lib/tacet-relay for root and ~/.local/state/tacet-relay for others.`,
 		RunE:          func(*cobra.Command, []string) error { return errors.New("a command is missing") },
 	}
 	root.CompletionOptions.HiddenDefaultCmd = true
-	root.AddCommand(serveCommand(), configCommand(), doctorCommand(), statusCommand(), versionCommand())
+	root.AddCommand(serveCommand(), configCommand(), doctorCommand(), statusCommand(), auditCommand(), versionCommand())
 	for _, c := range root.Commands() {
 		do := c.RunE
 		c.Args = cobra.NoArgs

@@ -62,6 +62,9 @@ var said = []struct {
 // canary is a text that somebody might have written.
 const canary = "Meet me at the old bridge at nine, and tell nobody about it."
 
+// canaryFound is what a search says of it.
+var canaryFound = fmt.Sprintf("a text of %d characters", len(canary))
+
 // Search is one hunt. It notes what it finds in a report.
 type Search struct {
 	report *Report
@@ -80,7 +83,7 @@ func (r *Report) NewSearch(needles []hunt.Needle, own ...string) (*Search, error
 			return nil, err
 		}
 		s.known = known
-		r.Hunted.Needles, r.Hunted.Forms = known.Needles(), known.Forms()
+		r.Hunted.Needles, r.Hunted.Forms = max(r.Hunted.Needles, known.Needles()), max(r.Hunted.Forms, known.Forms())
 	}
 	return s, nil
 }
@@ -250,15 +253,24 @@ func (s *Search) Control(files fs.FS, sort func(name string) Sort, dice *rand.Ra
 		if err != nil {
 			return skipGone(err)
 		}
-		before := len(looks(b, Stored, s.own))
+		before := count(looks(b, Stored, s.own), canaryFound)
 		at := dice.IntN(len(b) + 1)
 		b = bytes.Join([][]byte{b[:at], []byte(canary), b[at:]}, []byte{0})
 		h.Planted++
-		if len(looks(b, Stored, s.own)) > before {
+		if count(looks(b, Stored, s.own), canaryFound) > before {
 			h.Found++
 		}
 		return nil
 	})
+}
+
+func count(all []string, one string) (n int) {
+	for _, s := range all {
+		if s == one {
+			n++
+		}
+	}
+	return n
 }
 
 func skipGone(err error) error {

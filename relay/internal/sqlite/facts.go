@@ -14,6 +14,11 @@ import (
 // every five minutes.
 const sweepGrace = 10 * time.Minute
 
+// Schemas returns the statements that make each database, by store.
+func Schemas() map[string]string {
+	return map[string]string{"blobs": schema}
+}
+
 // Facts says what the store keeps, for an audit.
 func (s *Store) Facts(ctx context.Context, now time.Time) (f audit.Facts, err error) {
 	err = s.ask(ctx, false, func() (err error) {

@@ -1,0 +1,153 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/tacet-chat/tacet/relay"
+)
+
+func auditCommand() *cobra.Command {
+	var s settings
+	var o relay.AuditOptions
+	var needles string
+	var asJSON, inventory bool
+	cmd := &cobra.Command{
+		Use:   "audit",
+		Short: "Check what the relay keeps against what it may keep",
+		Long: `Check what the relay keeps against what it may keep.
+
+Every column of every store is held against the inventory (docs/inventory.md),
+the oldest rows against every promise of deletion, and all files, logs and
+backups are searched for texts and for what names somebody. A copy in memory has
+such things planted, to prove that the search finds them. What a relay can still
+tell is said at the end. It changes nothing, and the relay may run meanwhile.
+
+--needles names a file of known things that must be nowhere: where, what and hex
+on a line, with tabs between; where is "never", "kept" (may be in memory while it
+is under way) or "now" (must be in memory, which proves that it was searched).
+
+It exits with 1 if there are findings or the search did not prove itself.`,
+		Example: `  tacet-relay audit --config /etc/tacet-relay.toml
+  journalctl -u tacet-relay -o cat > relay.log && tacet-relay audit --log relay.log
+  tacet-relay audit --json > audit.json
+  tacet-relay audit --inventory`,
+	}
+	s.register(cmd)
+	f := cmd.Flags()
+	f.StringArrayVar(&o.Logs, "log", nil, "file or folder of what the relay logged; may come often")
+	f.StringArrayVar(&o.Backups, "backup", nil, "file or folder with a copy of the data directory; may come often")
+	f.BoolVar(&o.Memory, "memory", false, "search the memory of the running relay for needles (as root, on Linux)")
+	f.StringVar(&needles, "needles", "", "file of known things that must be nowhere")
+	f.BoolVar(&asJSON, "json", false, "print JSON")
+	f.BoolVar(&inventory, "inventory", false, "print the inventory as a page, and check nothing")
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		if inventory {
+			_, err := io.WriteString(cmd.OutOrStdout(), relay.Inventory())
+			return err
+		}
+		cfg, err := s.load(cmd)
+		if err != nil {
+			return err
+		}
+		if needles != "" {
+			in, err := os.Open(needles)
+			if err != nil {
+				return &relay.Problem{Err: fmt.Errorf("reading needles: %w", err), Hint: "name a file of needles, see --help"}
+			}
+			defer in.Close()
+			o.Needles = in
+		}
+		o.Talk = func(what string) { fmt.Fprintf(cmd.ErrOrStderr(), "%s …\n", what) }
+		r, err := relay.Audit(cmd.Context(), cfg, o)
+		if err != nil {
+			return err
+		}
+		if asJSON {
+			err = printJSON(cmd.OutOrStdout(), r)
+		} else {
+			err = printAudit(cmd.OutOrStdout(), r)
+		}
+		if err == nil && !r.OK() {
+			err = &relay.Problem{Err: fmt.Errorf("the audit found what must not be: %d times", len(r.Findings)), Hint: "each says what to do; keep a copy of the report"}
+			if len(r.Findings) == 0 {
+				err = &relay.Problem{Err: fmt.Errorf("the search found %d of %d that were planted", r.Hunted.Found, r.Hunted.Planted), Hint: "nothing that it says can be relied on: run it again, and tell those who make Tacet"}
+			}
+		}
+		return err
+	}
+	return cmd
+}
+
+// printAudit writes a report for people. Its last line is one that a script can
+// compare.
+func printAudit(w io.Writer, r *relay.AuditReport) error {
+	var b strings.Builder
+	fmt.Fprintf(&b, "Audit of %s, version %s\n\n", r.Day, r.Version)
+	for _, s := range r.Stores {
+		tables := map[string][]string{}
+		var order []string
+		for _, c := range s.Columns {
+			if tables[c.Table] == nil {
+				order = append(order, c.Table)
+			}
+			tables[c.Table] = append(tables[c.Table], c.Column)
+		}
+		fmt.Fprintf(&b, "%s, in %s\n", s.Store, s.Place)
+		for _, t := range order {
+			fmt.Fprintf(&b, "  %-9s %6d rows   %s\n", t, s.Rows[t], strings.Join(tables[t], ", "))
+		}
+		for _, p := range s.Promises {
+			state := "kept"
+			if p.Late > p.Grace {
+				state = "BROKEN"
+			}
+			fmt.Fprintf(&b, "  %s: %s\n", p.Says, state)
+		}
+		if len(s.Sizes) > 0 {
+			var all []string
+			for _, z := range s.Sizes {
+				all = append(all, fmt.Sprintf("%d × %d", z.Count, z.Bytes))
+			}
+			fmt.Fprintf(&b, "  sizes in bytes: %s\n", strings.Join(all, ", "))
+		}
+		b.WriteByte('\n')
+	}
+	h := r.Hunted
+	fmt.Fprintf(&b, "Searched %d bytes in %d files, %d bytes of memory, for texts, for whatever\nnames somebody, and for %d known things in %d forms.\n", h.Bytes, h.Files, h.Memory, h.Needles, h.Forms)
+	fmt.Fprintf(&b, "Planted in a copy to prove the search: %d; found of these: %d.\n\n", h.Planted, h.Found)
+	for _, f := range r.Findings {
+		fmt.Fprintf(&b, "FINDING  %s: %s: %s\n         hint: %s\n", f.Check, f.Where, f.What, f.Hint)
+	}
+	if len(r.Findings) > 0 {
+		b.WriteByte('\n')
+	}
+	b.WriteString("What this relay can still tell:\n")
+	for _, i := range r.Infer {
+		for n, l := range fold(i, 76) {
+			fmt.Fprintf(&b, "%s%s\n", []string{"- ", "  "}[min(n, 1)], l)
+		}
+	}
+	fmt.Fprintf(&b, "\n%s\n", r.Line())
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// fold breaks a sentence into lines of at most width characters.
+func fold(s string, width int) (lines []string) {
+	line := ""
+	for _, word := range strings.Fields(s) {
+		if line != "" && len(line)+1+len(word) > width {
+			lines, line = append(lines, line), ""
+		}
+		if line != "" {
+			line += " "
+		}
+		line += word
+	}
+	return append(lines, line)
+}
