@@ -42,7 +42,7 @@
 //	internal/window  the last minute, for replay
 //	internal/blob    create-only blobs with signed receipts
 //	internal/park    cells that wait for who is away
-//	internal/gate    limits by rotating keyed hash
+//	internal/gate    limits by rotating keyed hash; members, invites and tokens
 //	internal/audit   what is kept, against what may be kept
 //	internal/acme    certificates of public authorities for the relay's names
 //	internal/proxy   what a proxy in front says of its client

@@ -61,9 +61,9 @@ const layers = `
 	relay/internal/audit:     internal/hunt
 	relay/internal/park:      internal/key internal/wire relay/internal/gate relay/internal/ws
 	relay/internal/memory:    internal/key internal/wire relay/internal/blob relay/internal/gate relay/internal/park
-	relay/internal/sqlite:    internal/key internal/wire relay/internal/audit relay/internal/blob relay/internal/park
+	relay/internal/sqlite:    internal/key internal/wire relay/internal/audit relay/internal/blob relay/internal/gate relay/internal/park
 	relay/internal/storetest: internal/key internal/wire relay/internal/blob relay/internal/gate relay/internal/park
-	relay/internal/postgres:  internal/key internal/wire relay/internal/blob relay/internal/park
+	relay/internal/postgres:  internal/key internal/wire relay/internal/blob relay/internal/gate relay/internal/park
 	relay:                    internal/hunt internal/key internal/wire relay/internal/...
 
 	ui/text: client

@@ -34,6 +34,26 @@ func Inventory() []Table {
 			{"mark", "16 random bytes, new at every start", "to notice a store that was put back from a copy", "until the next start", nothing},
 			{"previous", "the mark before", "a start that was cut short is no copy", "until the next start", nothing},
 		}},
+		{"gate", "root", "one row: what all tokens of the realm hang on", []Column{
+			{"seed", "32 random bytes", "to derive the keys that tokens are issued under", "as long as the store", "nothing: tokens are issued blindly"},
+			{"key", "32 random bytes", "to hash what is in spent under a key", "as long as the store", "with a device's credential: whether it had tokens issued in the present epochs"},
+			{"began", "a UTC day", "devices take new issuer keys only where this rises", "as long as the store", nothing},
+			{"mark", "16 random bytes, new at every start", "to notice a store that was put back from a copy", "until the next start", nothing},
+			{"previous", "the mark before", "a start that was cut short is no copy", "until the next start", nothing},
+		}},
+		{"gate", "invite", "one row for each realm invite that can be used", []Column{
+			{"hash", "hash of a random secret", "to know an invite again", "until its last use or its last day", "whoever has the invite"},
+			{"uses", "a number", "to take no more devices than it was made for", "as hash", nothing},
+			{"last", "a UTC day", "so that a lost invite ends", "as hash", nothing},
+		}},
+		{"gate", "member", "one row for each device that may have tokens", []Column{
+			{"credential", "hash of random bytes that a device made", "to know a member again when it asks for tokens", "as long as the store", "the device that has the credential; no name, no invite, no day"},
+		}},
+		{"gate", "spent", "one row for each token that was spent, and for each batch that was issued", []Column{
+			{"until", "a UTC day", "to delete the row then", "until that day", "the days on which it was spent, two for members and five weeks for guests"},
+			{"hash", "8 bytes under the key", "nothing is spent or issued twice", "until that day", "for a token, whoever has it; for a batch, whoever has the credential and the key"},
+			{"request", "8 bytes under the key; none for tokens", "to answer a device again that lost the answer", "until that day", "the request, for whoever recorded it"},
+		}},
 	}
 }
 

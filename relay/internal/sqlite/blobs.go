@@ -17,14 +17,10 @@ type statements struct {
 	find, addRecord, addContent, read *sqlite3.Stmt
 	dropContent, emptyRecord          *sqlite3.Stmt
 	expired, forgotten, forget, count *sqlite3.Stmt
-	setMark                           *sqlite3.Stmt
 }
 
-func (p *statements) each(f func(to **sqlite3.Stmt, sql string) error) error {
-	for _, s := range []struct {
-		to  **sqlite3.Stmt
-		sql string
-	}{
+func (p *statements) queries() []query {
+	return []query{
 		{&p.find, "SELECT hash, capability, until FROM record WHERE id = ?"},
 		{&p.addRecord, "INSERT INTO record VALUES (?, ?, ?, ?, ?)"},
 		{&p.addContent, "INSERT INTO content VALUES (?, ?)"},
@@ -35,56 +31,7 @@ func (p *statements) each(f func(to **sqlite3.Stmt, sql string) error) error {
 		{&p.forgotten, "SELECT id FROM record WHERE forget <= ? LIMIT ?"},
 		{&p.forget, "DELETE FROM record WHERE id = ?"},
 		{&p.count, "SELECT count(*) FROM record WHERE until IS NOT NULL"},
-		{&p.setMark, "UPDATE store SET mark = ?, previous = ?"},
-	} {
-		if err := f(s.to, s.sql); err != nil {
-			return err
-		}
 	}
-	return nil
-}
-
-func (p *statements) prepare(db *sqlite3.Conn) error {
-	return p.each(func(to **sqlite3.Stmt, sql string) (err error) {
-		*to, _, err = db.Prepare(sql)
-		return err
-	})
-}
-
-func (p *statements) close() {
-	p.each(func(to **sqlite3.Stmt, _ string) error {
-		(*to).Close() // says again what the last step said
-		*to = nil
-		return nil
-	})
-}
-
-// bind sets the parameters of a statement: []byte (nil is NULL) or int64.
-func bind(q *sqlite3.Stmt, args ...any) error {
-	for i, a := range args {
-		var err error
-		switch a := a.(type) {
-		case []byte:
-			if a == nil {
-				err = q.BindNull(i + 1)
-			} else {
-				err = q.BindBlob(i+1, a)
-			}
-		case int64:
-			err = q.BindInt64(i+1, a)
-		}
-		if err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func exec(q *sqlite3.Stmt, args ...any) error {
-	if err := bind(q, args...); err != nil {
-		return err
-	}
-	return q.Exec()
 }
 
 // record is a row of the table.
@@ -95,7 +42,7 @@ type record struct {
 
 // lookUp reads the record of id. It runs on the owner's goroutine, as all below.
 func (s *Store) lookUp(id wire.BlobID, today blob.Day) (r record, err error) {
-	q := s.stmts.find
+	q := s.q.find
 	if err := bind(q, id[:]); err != nil {
 		return r, err
 	}
@@ -130,10 +77,10 @@ func (s *Store) Create(ctx context.Context, e *blob.Entry, today blob.Day) (hash
 		if own.Capability == [32]byte{} {
 			capability = nil
 		}
-		if err := exec(s.stmts.addRecord, own.ID[:], own.Hash[:], capability, int64(own.Until), int64(own.Forget)); err != nil {
+		if err := exec(s.q.addRecord, own.ID[:], own.Hash[:], capability, int64(own.Until), int64(own.Forget)); err != nil {
 			return err
 		}
-		return exec(s.stmts.addContent, own.ID[:], own.Content)
+		return exec(s.q.addContent, own.ID[:], own.Content)
 	})
 	if err != nil {
 		return [32]byte{}, err
@@ -157,7 +104,7 @@ func (s *Store) Get(ctx context.Context, id wire.BlobID, today blob.Day) (conten
 			verdict = blob.ErrGone
 			return nil
 		}
-		q := s.stmts.read
+		q := s.q.read
 		if err := bind(q, id[:]); err != nil {
 			return err
 		}
@@ -201,29 +148,29 @@ func (s *Store) Delete(ctx context.Context, id wire.BlobID, capability [32]byte,
 }
 
 func (s *Store) empty(id []byte) error {
-	if err := exec(s.stmts.dropContent, id); err != nil {
+	if err := exec(s.q.dropContent, id); err != nil {
 		return err
 	}
-	return exec(s.stmts.emptyRecord, id)
+	return exec(s.q.emptyRecord, id)
 }
 
 // Sweep deletes what has reached its end, in small steps so that others get
 // their turn, and then empties the log, which still has it.
 func (s *Store) Sweep(ctx context.Context, today blob.Day) (left int, err error) {
-	if err := s.sweep(ctx, s.stmts.expired, today, s.empty); err != nil {
+	if err := s.sweep(ctx, s.q.expired, today, s.empty); err != nil {
 		return 0, err
 	}
-	err = s.sweep(ctx, s.stmts.forgotten, today, func(id []byte) error {
-		if err := exec(s.stmts.dropContent, id); err != nil {
+	err = s.sweep(ctx, s.q.forgotten, today, func(id []byte) error {
+		if err := exec(s.q.dropContent, id); err != nil {
 			return err
 		}
-		return exec(s.stmts.forget, id)
+		return exec(s.q.forget, id)
 	})
 	if err != nil {
 		return 0, err
 	}
 	err = s.ask(ctx, false, func() error {
-		q := s.stmts.count
+		q := s.q.count
 		if q.Step() {
 			left = q.ColumnInt(0)
 		}

@@ -43,6 +43,27 @@ func (s *Store) Facts(ctx context.Context, now time.Time) (f audit.Facts, err er
 	return f, err
 }
 
+// Facts says what the store keeps, for an audit.
+func (g *Gate) Facts(ctx context.Context, now time.Time) (f audit.Facts, err error) {
+	err = g.ask(ctx, false, func() (err error) {
+		if f, err = describe(g.db, "gate"); err != nil {
+			return err
+		}
+		for _, p := range []struct{ says, sql string }{
+			{"what was spent or issued goes at the start of its day", "SELECT count(*), min(until) * 86400 FROM spent WHERE until <= ?"},
+			{"an invite goes after its last day", "SELECT count(*), (min(last) + 1) * 86400 FROM invite WHERE last + 1 <= ?"},
+		} {
+			late, err := overdue(g.db, p.says, p.sql, now.Unix()/86400, now)
+			if err != nil {
+				return err
+			}
+			f.Promises = append(f.Promises, late)
+		}
+		return nil
+	})
+	return f, err
+}
+
 // describe reads the schema, every column and the number of rows of a database.
 func describe(db *sqlite3.Conn, store string) (audit.Facts, error) {
 	f := audit.Facts{Store: store, Place: store + ".db", Rows: map[string]int64{}}

@@ -8,7 +8,7 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/tacet-chat/tacet/internal/key"
+	sqlite3 "github.com/ncruces/go-sqlite3"
 )
 
 // A store that lost anything must take a new receipt key, and the usual way to
@@ -32,88 +32,66 @@ type mark struct {
 	fresh   bool            // there was a new mark since the last checkpoint
 }
 
-func (s *Store) markPath() string { return s.opt.Path + "-mark" }
+func (f *file) markPath() string { return f.path + "-mark" }
 
-// identify reads key and mark, and gives the store a new key where it must.
-func (s *Store) identify() error {
-	var seed, now, previous []byte
-	q, _, err := s.db.Prepare("SELECT receipts, mark, previous FROM store")
+// identify reads the mark, and gives the store a new key where it must.
+func (f *file) identify() error {
+	if f.renew == nil {
+		return nil
+	}
+	var now, previous []byte
+	err := each(f.db, "SELECT mark, previous FROM "+f.marks, func(q *sqlite3.Stmt) { now, previous = q.ColumnBlob(0, nil), q.ColumnBlob(1, nil) })
 	if err != nil {
-		return err
-	}
-	defer q.Close()
-	if q.Step() {
-		seed, now, previous = q.ColumnBlob(0, nil), q.ColumnBlob(1, nil), q.ColumnBlob(2, nil)
-	}
-	if err := q.Reset(); err != nil {
 		return err
 	}
 	if len(now) != markSize || len(previous) != markSize {
 		return ErrDamaged
 	}
-	filed, err := os.ReadFile(s.markPath())
+	filed, err := os.ReadFile(f.markPath())
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
 		return fmt.Errorf("reading mark: %w", err)
 	}
 	// A crash between the transaction and the file leaves the previous one
 	// there, with nobody answered since. A store that was made just now has none.
-	if !isZero(now) && !bytes.Equal(filed, now) && !bytes.Equal(filed, previous) {
-		if seed, err = s.renew(); err != nil {
+	f.renewed = !isZero(now) && !bytes.Equal(filed, now) && !bytes.Equal(filed, previous)
+	copy(f.mark.filed[:], filed)
+	if f.renewed {
+		if err := f.inTransaction(f.renew); err != nil {
 			return err
 		}
-		s.renewed = true
 	}
-	if s.sign, err = key.New[key.SignRole](seed); err != nil {
-		return ErrDamaged
-	}
-	clear(seed)
-	copy(s.mark.filed[:], filed)
-	if isZero(now) || s.renewed { // before the key is used for the first time
-		return s.inTransaction(s.stamp)
+	if isZero(now) || f.renewed { // before the key is used for the first time
+		return f.inTransaction(f.stamp)
 	}
 	return nil
 }
 
-// renew replaces the receipt key.
-func (s *Store) renew() ([]byte, error) {
-	fresh, err := key.Generate[key.SignRole](s.opt.Random)
-	if err != nil {
-		return nil, err
-	}
-	q, _, err := s.db.Prepare("UPDATE store SET receipts = ?")
-	if err != nil {
-		return nil, err
-	}
-	defer q.Close()
-	return bytes.Clone(fresh.Bytes()), s.inTransaction(func() error { return exec(q, fresh.Bytes()) })
-}
-
 // stamp writes a new mark within a transaction, once per checkpoint.
-func (s *Store) stamp() error {
-	if s.mark.fresh || s.mark.due != nil {
+func (f *file) stamp() error {
+	if f.renew == nil || f.mark.fresh || f.mark.due != nil {
 		return nil
 	}
 	var m [markSize]byte
-	if _, err := io.ReadFull(s.opt.Random, m[:]); err != nil {
+	if _, err := io.ReadFull(f.random, m[:]); err != nil {
 		return err
 	}
-	s.mark.written = &m
-	return exec(s.stmts.setMark, m[:], s.mark.filed[:])
+	f.mark.written = &m
+	return f.once("UPDATE "+f.marks+" SET mark = ?, previous = ?", m[:], f.mark.filed[:])
 }
 
-// file files the mark of a transaction that is on disk. Until that has worked
+// fileMark files the mark of a transaction that is on disk. Until that has worked
 // no transaction counts as done.
-func (s *Store) file() error {
-	if s.mark.written != nil {
-		s.mark.due, s.mark.written = s.mark.written, nil
+func (f *file) fileMark() error {
+	if f.mark.written != nil {
+		f.mark.due, f.mark.written = f.mark.written, nil
 	}
-	if s.mark.due == nil {
+	if f.mark.due == nil {
 		return nil
 	}
-	if err := writeFile(s.markPath(), s.mark.due[:]); err != nil {
+	if err := writeFile(f.markPath(), f.mark.due[:]); err != nil {
 		return fmt.Errorf("writing mark: %w", err)
 	}
-	s.mark = mark{filed: *s.mark.due, fresh: true}
+	f.mark = mark{filed: *f.mark.due, fresh: true}
 	return nil
 }
 

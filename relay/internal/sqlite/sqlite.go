@@ -1,22 +1,22 @@
-// Package sqlite keeps blobs in one SQLite file. It implements blob.Store.
+// Package sqlite keeps what a relay on one node keeps, in one SQLite file for
+// each thing. Store, a blob.Store, is blobs.db; Gate, a gate.Members and a
+// gate.Spent, is gate.db.
 //
-// One goroutine, Run, owns the only connection: it answers reads, joins the
-// writes that wait into one transaction, and answers them once that is on disk
-// (WAL, synchronous = FULL). Deleted content is overwritten (secure_delete),
-// and the log that still holds it is emptied by a TRUNCATE checkpoint every
-// minute and after every sweep. The order of pages in the file can show the
-// order in which blobs came until pages are used again; no row or column does.
+// Each file has one goroutine, Run, that owns the only connection: it answers
+// reads, joins the writes that wait into one transaction, and answers them once
+// that is on disk (WAL, synchronous = FULL). Deleted content is overwritten
+// (secure_delete), and the log that still holds it is emptied by a TRUNCATE
+// checkpoint every minute and after every sweep. The order of pages in a file can
+// show the order in which rows came until pages are used again; no row or column
+// does.
 //
-// The key for receipts lives in the same file, so that a lost store is a lost
-// key; mark.go notices a file that was put back from a copy. Nothing else of
-// the relay is kept here.
+// What must die with a file lies in it, so that a lost file is a lost key;
+// mark.go notices a file that was put back from a copy.
 package sqlite
 
 import (
-	"errors"
 	"fmt"
 	"io"
-	"os"
 
 	sqlite3 "github.com/ncruces/go-sqlite3"
 
@@ -24,21 +24,9 @@ import (
 	"github.com/tacet-chat/tacet/relay/internal/blob"
 )
 
-// Errors of Open. The cause is wrapped beside them.
-var (
-	// ErrDamaged: the file is not what it was: cut short, overwritten, or emptied.
-	ErrDamaged = errors.New("blob store is damaged")
-	// ErrForeign: the file is a database of something else, or of a newer version.
-	ErrForeign = errors.New("file is not a blob store of this version")
-)
-
 const (
 	applicationID = 0x7ace7b10
 	version       = 1
-
-	pageSize = 4096
-	cacheKiB = 512
-	logPages = 4096 // a log this long is used again from its start: 16 MiB
 )
 
 // Every column, and who may read it: who holds the disk. No sender, no reader,
@@ -67,184 +55,75 @@ CREATE TABLE store (
 type Options struct {
 	Path   string    // of the database; beside it lie -wal and -mark
 	Max    int64     // bound of the file in bytes
-	Random io.Reader // for the receipt key and marks
+	Random io.Reader // for keys and marks
 }
 
 // Store is a blob.Store. Its methods answer while Run runs.
 type Store struct {
-	opt   Options
-	calls chan *call
-	ended chan struct{} // closed when Run has returned
-
-	sign    key.Sign
-	renewed bool
-
-	// Owned by Run, and before it by Open, after it by Close.
-	db    *sqlite3.Conn
-	stmts statements
-	mark  mark
+	file
+	sign key.Sign
+	q    statements
 }
 
 // Open opens or makes a store.
 func Open(opt Options) (*Store, error) {
-	s := &Store{opt: opt, calls: make(chan *call), ended: make(chan struct{})}
-	if err := s.open(); err != nil {
-		if s.db != nil {
-			s.stmts.close()
-			s.db.Close()
-		}
-		return nil, fmt.Errorf("opening blob store: %w", s.explain(err))
+	s := &Store{}
+	s.file = file{path: opt.Path, max: opt.Max, random: opt.Random, layout: layout{
+		name: "blob store", schema: schema, app: applicationID, version: version, cacheKiB: 512, batch: 16, // at most 4 MiB of content
+		fresh: s.fill, renew: s.renew, marks: "store", full: blob.ErrFull, stopped: blob.ErrStopped,
+	}}
+	if err := s.open(s.q.queries()); err != nil {
+		return nil, err
+	}
+	if err := s.readKey(); err != nil {
+		s.unprepare()
+		s.db.Close()
+		return nil, fmt.Errorf("opening %s: %w", s.name, err)
 	}
 	return s, nil
 }
 
-func (s *Store) open() error {
-	if err := s.checkFile(); err != nil {
-		return err
-	}
-	db, err := sqlite3.OpenFlags(s.opt.Path, sqlite3.OPEN_READWRITE|sqlite3.OPEN_CREATE)
-	if err != nil {
-		return err
-	}
-	s.db = db
-	if err := db.Exec("PRAGMA locking_mode=EXCLUSIVE; PRAGMA temp_store=MEMORY; PRAGMA trusted_schema=OFF"); err != nil {
-		return err
-	}
-	if err := s.checkSchema(); err != nil {
-		return err
-	}
-	if err := s.setUp(); err != nil {
-		return err
-	}
-	if err := s.stmts.prepare(db); errors.Is(err, sqlite3.ERROR) {
-		return fmt.Errorf("%w: %w", ErrDamaged, err) // a table is missing
-	} else if err != nil {
-		return err
-	}
-	return s.identify()
-}
-
-// checkFile makes the file, closed to others, or looks at the one that is
-// there: SQLite would take an empty one for a new store.
-func (s *Store) checkFile() error {
-	f, err := os.OpenFile(s.opt.Path, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
-	if err == nil {
-		return f.Close()
-	}
-	if !errors.Is(err, os.ErrExist) {
-		return err
-	}
-	if f, err = os.OpenFile(s.opt.Path, os.O_RDWR, 0); err != nil {
-		return err
-	}
-	defer f.Close()
-	info, err := f.Stat()
-	if err != nil {
-		return err
-	}
-	if _, err := os.Lstat(s.markPath()); info.Size() == 0 && err == nil {
-		return fmt.Errorf("%w: file is empty", ErrDamaged)
-	}
-	return nil
-}
-
-// checkSchema refuses what is not ours and makes what is new.
-func (s *Store) checkSchema() error {
-	app, err := s.number("PRAGMA application_id")
-	if err != nil {
-		return err
-	}
-	ver, err := s.number("PRAGMA user_version")
-	if err != nil {
-		return err
-	}
-	tables, err := s.number("SELECT count(*) FROM sqlite_schema")
-	if err != nil {
-		return err
-	}
-	switch {
-	case app == applicationID && ver == version:
-		return nil
-	case app != 0 || ver != 0 || tables != 0:
-		return ErrForeign
-	}
-	seed, err := key.Generate[key.SignRole](s.opt.Random)
+// fill writes the one row about the store.
+func (s *Store) fill() error {
+	seed, err := key.Generate[key.SignRole](s.random)
 	if err != nil {
 		return err
 	}
 	defer seed.Wipe()
-	return s.inTransaction(func() error {
-		if err := s.db.Exec(schema); err != nil {
-			return err
-		}
-		q, _, err := s.db.Prepare("INSERT INTO store VALUES (?, zeroblob(16), zeroblob(16))")
-		if err != nil {
-			return err
-		}
-		defer q.Close()
-		if err := q.BindBlob(1, seed.Bytes()); err != nil {
-			return err
-		}
-		if err := q.Exec(); err != nil {
-			return err
-		}
-		return s.db.Exec(fmt.Sprintf("PRAGMA application_id=%d; PRAGMA user_version=%d", applicationID, version))
-	})
+	return s.once("INSERT INTO store VALUES (?, zeroblob(16), zeroblob(16))", seed.Bytes())
 }
 
-// setUp chooses how the file is written. FAST instead of ON would leave
-// deleted content on pages that become free.
-func (s *Store) setUp() error {
-	if mode, err := s.text("PRAGMA journal_mode=WAL"); err != nil {
-		return err
-	} else if mode != "wal" {
-		return fmt.Errorf("%w: journal mode is %s", ErrForeign, mode)
-	}
-	if err := s.db.Exec(fmt.Sprintf("PRAGMA synchronous=FULL; PRAGMA secure_delete=ON;"+
-		"PRAGMA wal_autocheckpoint=%d; PRAGMA cache_size=-%d; PRAGMA max_page_count=%d", logPages, cacheKiB, max(64, s.opt.Max/pageSize))); err != nil {
+// renew replaces the receipt key.
+func (s *Store) renew() error {
+	seed, err := key.Generate[key.SignRole](s.random)
+	if err != nil {
 		return err
 	}
-	for pragma, want := range map[string]int64{"secure_delete": 1, "synchronous": 2, "page_size": pageSize} {
-		if got, err := s.number("PRAGMA " + pragma); err != nil {
-			return err
-		} else if got != want {
-			return fmt.Errorf("%w: %s is %d", ErrForeign, pragma, got)
-		}
+	defer seed.Wipe()
+	return s.once("UPDATE store SET receipts = ?", seed.Bytes())
+}
+
+// readKey reads the receipt key.
+func (s *Store) readKey() error {
+	var seed []byte
+	if err := each(s.db, "SELECT receipts FROM store", func(q *sqlite3.Stmt) { seed = q.ColumnBlob(0, nil) }); err != nil {
+		return s.explain(err)
+	}
+	defer clear(seed)
+	var err error
+	if s.sign, err = key.New[key.SignRole](seed); err != nil {
+		return ErrDamaged
 	}
 	return nil
 }
 
-// number runs a query of one number.
-func (s *Store) number(sql string) (n int64, err error) {
-	q, _, err := s.db.Prepare(sql)
-	if err != nil {
-		return 0, err
-	}
-	defer q.Close()
-	if q.Step() {
-		n = q.ColumnInt64(0)
-	}
-	return n, q.Err()
-}
-
-// text runs a query of one text.
-func (s *Store) text(sql string) (v string, err error) {
-	q, _, err := s.db.Prepare(sql)
-	if err != nil {
-		return "", err
-	}
-	defer q.Close()
-	if q.Step() {
-		v = q.ColumnText(0)
-	}
-	return v, q.Err()
+// Close closes the file. Run must have returned, or never have been called.
+func (s *Store) Close() error {
+	s.sign.Wipe()
+	return s.file.Close()
 }
 
 // Receipts returns the key that signs receipts.
 func (s *Store) Receipts() key.Sign { return s.sign }
-
-// Renewed reports that Open found a store which was put back from a copy, and
-// gave it a new receipt key.
-func (s *Store) Renewed() bool { return s.renewed }
 
 var _ blob.Store = (*Store)(nil)

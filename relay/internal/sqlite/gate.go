@@ -1,0 +1,296 @@
+package sqlite
+
+import (
+	"context"
+	"io"
+
+	sqlite3 "github.com/ncruces/go-sqlite3"
+
+	"github.com/tacet-chat/tacet/relay/internal/gate"
+)
+
+const (
+	gateApplicationID = 0x7ace7b11
+	gateVersion       = 1
+	gateMax           = 2 << 30 // bytes: some 80 million spent tokens
+	gateSweepBatch    = 2048    // rows that one step of a sweep deletes
+)
+
+// Every column, and who may read it: who holds the disk. Nothing joins a member
+// to an invite, a token or a day.
+const gateSchema = `
+CREATE TABLE root (
+	seed     BLOB NOT NULL,          -- 32, issuer keys are derived from it
+	key      BLOB NOT NULL,          -- 32, keys of keyed hashes are
+	began    INTEGER NOT NULL,       -- day; 0 or less: not yet, and then after the day without its sign
+	mark     BLOB NOT NULL,          -- 16, see mark.go
+	previous BLOB NOT NULL           -- 16
+);
+CREATE TABLE invite (
+	hash BLOB PRIMARY KEY,           -- 32, of the secret
+	uses INTEGER NOT NULL,           -- that are left
+	last INTEGER NOT NULL            -- day on which it can be used
+) WITHOUT ROWID;
+CREATE TABLE member (
+	credential BLOB PRIMARY KEY      -- 32, hash
+) WITHOUT ROWID;
+CREATE TABLE spent (
+	until   INTEGER NOT NULL,        -- day the row goes
+	hash    INTEGER NOT NULL,        -- 8 bytes, keyed: of a token, or of who was issued what
+	request INTEGER,                 -- 8 bytes, keyed: what was issued; NULL for tokens
+	PRIMARY KEY (until, hash)
+) WITHOUT ROWID;`
+
+// Gate is a gate.Members and a gate.Spent. Its methods answer while Run runs.
+type Gate struct {
+	file
+	q gateStatements
+}
+
+type gateStatements struct {
+	root, begin                              *sqlite3.Stmt
+	addInvite, findInvite, use, drop, listed *sqlite3.Stmt
+	addMember, findMember                    *sqlite3.Stmt
+	mark, request                            *sqlite3.Stmt
+	sweepInvites, sweepSpent                 *sqlite3.Stmt
+}
+
+func (p *gateStatements) queries() []query {
+	return []query{
+		{&p.root, "SELECT seed, key, began FROM root"},
+		{&p.begin, "UPDATE root SET began = ?"},
+		{&p.addInvite, "INSERT OR IGNORE INTO invite VALUES (?, ?, ?)"},
+		{&p.findInvite, "SELECT uses FROM invite WHERE hash = ? AND last >= ?"},
+		{&p.use, "UPDATE invite SET uses = uses - 1 WHERE hash = ?"},
+		{&p.drop, "DELETE FROM invite WHERE hash = ?"},
+		{&p.listed, "SELECT hash, uses, last FROM invite WHERE last >= ? ORDER BY hash"},
+		{&p.addMember, "INSERT OR IGNORE INTO member VALUES (?)"},
+		{&p.findMember, "SELECT 1 FROM member WHERE credential = ?"},
+		{&p.mark, "INSERT OR IGNORE INTO spent VALUES (?, ?, ?)"},
+		{&p.request, "SELECT request FROM spent WHERE until = ? AND hash = ?"},
+		{&p.sweepInvites, "DELETE FROM invite WHERE last < ?"},
+		{&p.sweepSpent, "DELETE FROM spent WHERE (until, hash) IN (SELECT until, hash FROM spent WHERE until <= ? LIMIT ?)"},
+	}
+}
+
+// OpenGate opens or makes a gate's store.
+func OpenGate(path string, random io.Reader) (*Gate, error) {
+	g := &Gate{}
+	g.file = file{path: path, max: gateMax, random: random, layout: layout{
+		name: "gate store", schema: gateSchema, app: gateApplicationID, version: gateVersion, cacheKiB: 8 << 10, batch: 512,
+		fresh: g.fill, renew: g.renewRoot, marks: "root", full: gate.ErrFull, stopped: gate.ErrStopped,
+	}}
+	return g, g.open(g.q.queries())
+}
+
+// secrets makes a seed and a key.
+func (g *Gate) secrets() (seed, key []byte, err error) {
+	b := make([]byte, 64)
+	_, err = io.ReadFull(g.random, b)
+	return b[:32], b[32:], err
+}
+
+func (g *Gate) fill() error {
+	seed, key, err := g.secrets()
+	if err != nil {
+		return err
+	}
+	return g.once("INSERT INTO root VALUES (?, ?, 0, zeroblob(16), zeroblob(16))", seed, key)
+}
+
+// renewRoot is what happens to a store that was put back from a copy: tokens that
+// were spent since could be spent again, so all of them are no good any more.
+// Members and invites stay as they were in the copy.
+func (g *Gate) renewRoot() error {
+	seed, key, err := g.secrets()
+	if err != nil {
+		return err
+	}
+	if err := g.once("UPDATE root SET seed = ?, key = ?, began = -abs(began)", seed, key); err != nil {
+		return err
+	}
+	return g.once("DELETE FROM spent")
+}
+
+// Root returns the root.
+func (g *Gate) Root(ctx context.Context, began gate.Day) (r gate.Root, err error) {
+	err = g.ask(ctx, true, func() error {
+		q := g.q.root
+		found := q.Step()
+		var day int64
+		if found {
+			copy(r.Seed[:], q.ColumnRawBlob(0))
+			copy(r.Key[:], q.ColumnRawBlob(1))
+			day = q.ColumnInt64(2)
+		}
+		if err := q.Reset(); err != nil {
+			return err
+		}
+		if !found || r.Seed == [32]byte{} || r.Key == [32]byte{} {
+			return ErrDamaged
+		}
+		if day > 0 {
+			r.Began = gate.Day(day)
+			return nil
+		}
+		r.Began = max(began, gate.Day(-day)+1)
+		return exec(g.q.begin, int64(r.Began))
+	})
+	if err != nil {
+		return gate.Root{}, err
+	}
+	return r, nil
+}
+
+// AddInvite adds an invite.
+func (g *Gate) AddInvite(ctx context.Context, i gate.Invite) error {
+	return g.ask(ctx, true, func() error { return exec(g.q.addInvite, i.Hash[:], int64(i.Uses), int64(i.Last)) })
+}
+
+// Join takes a use of an invite and adds a credential.
+func (g *Gate) Join(ctx context.Context, invite, credential [32]byte, today gate.Day) error {
+	var verdict error
+	err := g.ask(ctx, true, func() error {
+		verdict = nil
+		if known, _, err := row(g.q.findMember, credential[:]); err != nil || known {
+			return err
+		}
+		found, uses, err := row(g.q.findInvite, invite[:], int64(today))
+		if err != nil {
+			return err
+		}
+		if !found {
+			verdict = gate.ErrNoInvite
+			return nil
+		}
+		take := g.q.use
+		if uses <= 1 {
+			take = g.q.drop
+		}
+		if err := exec(take, invite[:]); err != nil {
+			return err
+		}
+		return exec(g.q.addMember, credential[:])
+	})
+	if err != nil {
+		return err
+	}
+	return verdict
+}
+
+// Member reports whether a credential is there.
+func (g *Gate) Member(ctx context.Context, credential [32]byte) (known bool, err error) {
+	err = g.ask(ctx, false, func() (err error) {
+		known, _, err = row(g.q.findMember, credential[:])
+		return err
+	})
+	return known, err
+}
+
+// Invites lists the invites that can be used.
+func (g *Gate) Invites(ctx context.Context, today gate.Day) (list []gate.Invite, err error) {
+	err = g.ask(ctx, false, func() error {
+		q := g.q.listed
+		if err := bind(q, int64(today)); err != nil {
+			return err
+		}
+		for q.Step() {
+			i := gate.Invite{Uses: uint16(q.ColumnInt64(1)), Last: gate.Day(q.ColumnInt64(2))}
+			copy(i.Hash[:], q.ColumnRawBlob(0))
+			list = append(list, i)
+		}
+		return q.Reset()
+	})
+	return list, err
+}
+
+// Revoke deletes an invite.
+func (g *Gate) Revoke(ctx context.Context, hash [32]byte) error {
+	var verdict error
+	err := g.ask(ctx, true, func() error {
+		err := exec(g.q.drop, hash[:])
+		if verdict = nil; g.db.Changes() == 0 {
+			verdict = gate.ErrNoInvite
+		}
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	return verdict
+}
+
+// Spend keeps the mark of a token.
+func (g *Gate) Spend(ctx context.Context, m gate.Mark) (v gate.Verdict, err error) {
+	err = g.ask(ctx, true, func() error {
+		v = gate.First
+		if err := exec(g.q.mark, int64(m.Until), int64(m.Hash), []byte(nil)); err != nil {
+			return err
+		}
+		if g.db.Changes() == 0 {
+			v = gate.Other
+		}
+		return nil
+	})
+	if err != nil {
+		return 0, err
+	}
+	return v, nil
+}
+
+// Issue keeps the mark of an issued part and knows its request again.
+func (g *Gate) Issue(ctx context.Context, m gate.Mark) (v gate.Verdict, err error) {
+	err = g.ask(ctx, true, func() error {
+		v = gate.First
+		if err := exec(g.q.mark, int64(m.Until), int64(m.Hash), int64(m.Request)); err != nil {
+			return err
+		}
+		if g.db.Changes() > 0 {
+			return nil
+		}
+		_, request, err := row(g.q.request, int64(m.Until), int64(m.Hash))
+		if v = gate.Other; request == int64(m.Request) {
+			v = gate.Again
+		}
+		return err
+	})
+	if err != nil {
+		return 0, err
+	}
+	return v, nil
+}
+
+// row asks for one number of one row.
+func row(q *sqlite3.Stmt, args ...any) (found bool, n int64, err error) {
+	if err := bind(q, args...); err != nil {
+		return false, 0, err
+	}
+	if found = q.Step(); found {
+		n = q.ColumnInt64(0)
+	}
+	return found, n, q.Reset()
+}
+
+// Sweep deletes what is over, in small steps so that others get their turn, and
+// then empties the log, which still has it.
+func (g *Gate) Sweep(ctx context.Context, today gate.Day) error {
+	for more := true; more; {
+		err := g.ask(ctx, true, func() error {
+			err := exec(g.q.sweepSpent, int64(today), int64(gateSweepBatch))
+			more = g.db.Changes() == gateSweepBatch
+			return err
+		})
+		if err != nil {
+			return err
+		}
+	}
+	if err := g.ask(ctx, true, func() error { return exec(g.q.sweepInvites, int64(today)) }); err != nil {
+		return err
+	}
+	return g.ask(ctx, false, g.checkpoint)
+}
+
+var (
+	_ gate.Members = (*Gate)(nil)
+	_ gate.Spent   = (*Gate)(nil)
+)
