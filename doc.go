@@ -16,6 +16,7 @@
 //	session  a pair session: pqxdh and ratchet joined
 //	token    anonymous tokens and puzzles, both ends
 //	sealed   the seal on every cell, and the HPKE seal on first contact
+//	wake     tickets, proofs and pushes that wake a sleeping device
 //	invite   what one person hands another, and the bundle it names
 //	hunt     looks for byte strings that must not be there
 //	vectortest  finds public test vectors and the examples of the pages; for tests

@@ -75,6 +75,8 @@ type (
 	BundleRole struct{}
 	// VaultRole is the role of a key of the vault.
 	VaultRole struct{}
+	// WakeRole is the role of what push keys, or the proofs of a gateway, are derived from.
+	WakeRole struct{}
 )
 
 func (SignRole) size() int    { return 32 }
@@ -91,6 +93,7 @@ func (HeaderRole) size() int  { return 32 }
 func (MessageRole) size() int { return 32 }
 func (BundleRole) size() int  { return 32 }
 func (VaultRole) size() int   { return 32 }
+func (WakeRole) size() int    { return 32 }
 
 // The secrets of Tacet, by role.
 type (
@@ -122,6 +125,8 @@ type (
 	Bundle = Secret[BundleRole]
 	// Vault wraps or encrypts the vault. 32 bytes.
 	Vault = Secret[VaultRole]
+	// Wake is what push keys, or the proofs of a gateway, are derived from. 32 bytes.
+	Wake = Secret[WakeRole]
 )
 
 // New copies b into a secret. It fails with ErrSize unless b has the role's size.
