@@ -48,6 +48,7 @@
 //	internal/acme    certificates of public authorities for the relay's names
 //	internal/proxy   what a proxy in front says of its client
 //	internal/memory, internal/sqlite, internal/postgres, internal/storetest   backends
+//	setup            makes a relay out of a bare machine: tacet-relay quickstart
 //
 // Faces: ui/text, ui/rpc. Proof: lab, lab/load; lab/servers (PostgreSQL, Redis)
 // Programs: cmd/tacet, cmd/tacet-relay,

@@ -67,6 +67,8 @@ const layers = `
 	relay/internal/postgres:  internal/key internal/wire relay/internal/blob relay/internal/gate relay/internal/park
 	relay:                    internal/hunt internal/key internal/wire relay/internal/...
 
+	relay/setup:             relay
+
 	ui/text: client
 	ui/rpc:  client
 	lab:     client client/transport client/transport/memory client/transport/relay internal/hunt internal/key internal/wire internal/addr internal/invite relay ui/text
@@ -75,7 +77,7 @@ const layers = `
 	lab/leak: client client/transport client/transport/relay internal/addr internal/wire relay
 
 	cmd/tacet:       client client/transport client/transport/relay ui/rpc ui/text
-	cmd/tacet-relay: relay
+	cmd/tacet-relay: relay relay/setup
 	cmd/tacet-lab:   lab lab/leak lab/load
 `
 

@@ -13,6 +13,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/tacet-chat/tacet/internal/key"
@@ -152,16 +153,31 @@ func checkListen(cfg Config) Check {
 		return problem(name, err)
 	}
 	for _, where := range []string{cfg.Listen, cfg.Onion} {
-		if where == "" {
+		if where == "" || laterMade(where, cfg.Data) {
 			continue
 		}
 		ln, err := listenAt(where)
+		if errors.Is(err, fs.ErrPermission) {
+			return problem(name, &Problem{err, "ports below 1024 are root's: let the unit have it (docs/operate.md), or choose another with --listen"})
+		}
 		if err != nil {
 			return problem(name, advise(err, cfg.Data))
 		}
 		ln.Close()
 	}
 	return Check{name, OK, cfg.Listen + " is free; no relay runs yet", ""}
+}
+
+// laterMade reports whether a socket's folder is one that the service or the
+// relay makes at its start.
+func laterMade(where, data string) bool {
+	path, ok := socketPath(where)
+	if !ok {
+		return false
+	}
+	dir := filepath.Dir(path)
+	_, err := os.Stat(dir)
+	return errors.Is(err, fs.ErrNotExist) && (dir == filepath.Clean(data) || strings.HasPrefix(dir, "/run/"))
 }
 
 // checkAnswer asks the running relay over its own port, as a client would.

@@ -5,7 +5,6 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
-	"net"
 	"os"
 	"path/filepath"
 	"strings"
@@ -114,12 +113,11 @@ func checkNames(ctx context.Context, cfg *Config, running *Status) (checks []Che
 	}
 	for _, s := range all {
 		checks = append(checks, Check{name, s.Level, s.Says, s.Hint})
-		ctx, cancel := context.WithTimeout(ctx, lookupWithin)
-		addrs, err := net.DefaultResolver.LookupHost(ctx, s.Name)
-		cancel()
-		if err != nil || len(addrs) == 0 {
-			checks = append(checks, Check{name, Warn, s.Name + ": it leads nowhere, as far as this machine can tell", "give it an A or AAAA record with this machine's address"})
+		lead := WhereLeads(ctx, s.Name)
+		if len(lead.Missing) > 0 {
+			lead.Hint += ": " + strings.Join(lead.Missing, "; ")
 		}
+		checks = append(checks, Check{name, lead.Level, lead.Says, lead.Hint})
 	}
 	if _, port, _ := strings.Cut(cfg.Listen[strings.LastIndexByte(cfg.Listen, ':'):], ":"); port != "443" && len(checks) > 0 {
 		checks = append(checks, Check{name, OK, "the authority asks at port 443, and the relay listens on " + port, "whatever has port 443 must forward it as it is (docs/operate.md)"})

@@ -98,11 +98,7 @@ func diagnose(cmd *cobra.Command, s *settings) []relay.Check {
 func printChecks(w io.Writer, checks []relay.Check) error {
 	var out strings.Builder
 	for _, c := range checks {
-		fmt.Fprintf(&out, "%-4s  %-14s  %s", c.Level, c.Name, c.Says)
-		if c.Hint != "" {
-			fmt.Fprintf(&out, " (hint: %s)", c.Hint)
-		}
-		out.WriteByte('\n')
+		out.WriteString(checkLines(c, onScreen(w)))
 	}
 	_, err := io.WriteString(w, out.String())
 	return err

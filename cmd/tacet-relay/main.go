@@ -77,10 +77,20 @@ else /var/lib/tacet-relay for root and ~/.local/state/tacet-relay for others.`,
 		RunE:          func(*cobra.Command, []string) error { return errors.New("a command is missing") },
 	}
 	root.CompletionOptions.HiddenDefaultCmd = true
-	root.AddCommand(serveCommand(), configCommand(), doctorCommand(), statusCommand(), auditCommand(), versionCommand())
+	root.AddCommand(
+		quickstartCommand(),
+		serveCommand(),
+		configCommand(),
+		doctorCommand(),
+		statusCommand(),
+		auditCommand(),
+		versionCommand(),
+	)
 	for _, c := range root.Commands() {
 		do := c.RunE
-		c.Args = cobra.NoArgs
+		if c.Args == nil {
+			c.Args = cobra.NoArgs
+		}
 		c.RunE = func(cmd *cobra.Command, args []string) error {
 			*ran = true
 			return do(cmd, args)
