@@ -33,13 +33,21 @@ type story struct {
 	wrong []error
 	link  string        // of the invite that was used
 	keys  []hunt.Needle // of both people
+
+	audited bool // an audit belongs to the story
+}
+
+// TellOptions say how a story is told.
+type TellOptions struct {
+	Colour bool
+	Audit  bool // with an audit of the running relay
 }
 
 // Tell plays a story with a relay and two people to its end, without a hand,
 // and writes it to out. It fails if anything in it was not as it should be. The
 // last line counts what the processes reported.
-func Tell(ctx context.Context, out io.Writer, colour bool) error {
-	t := &story{ctx: ctx, out: out, style: text.Style{On: colour}}
+func Tell(ctx context.Context, out io.Writer, o TellOptions) error {
+	t := &story{ctx: ctx, out: out, style: text.Style{On: o.Colour}, audited: o.Audit}
 	t.plain("Tacet: two people and a relay, on this machine and for the length of this story.")
 	stage, err := Raise(ctx, StageOptions{AckMean: storyAck, Record: true, Seed: 1})
 	if err != nil {
@@ -66,7 +74,11 @@ func Tell(ctx context.Context, out io.Writer, colour bool) error {
 
 // play plays all scenes. An error ends the story; what is merely wrong does not.
 func (t *story) play() error {
-	for _, scene := range []func() error{t.meet, t.live, t.frozen, t.away, t.crash, t.relayDies, t.sightings, t.hunt} {
+	scenes := []func() error{t.meet, t.live, t.frozen, t.away, t.crash, t.relayDies, t.sightings}
+	if t.audited {
+		scenes = append(scenes, t.audit)
+	}
+	for _, scene := range append(scenes, t.hunt) {
 		if err := scene(); err != nil {
 			return err
 		}

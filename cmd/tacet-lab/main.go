@@ -81,7 +81,7 @@ func commands(ran *bool) *cobra.Command {
 }
 
 func demoCommand(ran *bool) *cobra.Command {
-	var script bool
+	var script, audit bool
 	cmd := &cobra.Command{
 		Use:   "demo",
 		Short: "A relay and two people on loopback, with nothing to configure",
@@ -94,19 +94,24 @@ for both people, and see both screens and what the relay saw.
 With --script a story plays by itself: live delivery, a frozen device, somebody
 who is away, crashes, a relay that is killed, what the relay saw, and a search
 of all it kept. Its last line counts messages; the exit status is 1 if anything
-was not as it should be.`,
+was not as it should be. With --audit the running relay is audited, too.`,
 		Example: `  tacet-lab demo
-  tacet-lab demo --script`,
+  tacet-lab demo --script
+  tacet-lab demo --script --audit`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			*ran = true
+			if audit && !script {
+				return errors.New("--audit belongs to --script")
+			}
 			colour := term.IsTerminal(int(os.Stdout.Fd())) && os.Getenv("NO_COLOR") == ""
 			if script {
-				return lab.Tell(cmd.Context(), os.Stdout, colour)
+				return lab.Tell(cmd.Context(), os.Stdout, lab.TellOptions{Colour: colour, Audit: audit})
 			}
 			return lab.Play(cmd.Context(), os.Stdin, os.Stdout, colour)
 		},
 	}
 	cmd.Flags().BoolVar(&script, "script", false, "play a story without a hand")
+	cmd.Flags().BoolVar(&audit, "audit", false, "with --script: audit the relay, as tacet-relay audit does")
 	return cmd
 }

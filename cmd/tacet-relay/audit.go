@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -70,7 +69,7 @@ It exits with 1 if there are findings or the search did not prove itself.`,
 		if asJSON {
 			err = printJSON(cmd.OutOrStdout(), r)
 		} else {
-			err = printAudit(cmd.OutOrStdout(), r)
+			_, err = io.WriteString(cmd.OutOrStdout(), r.Text()+"\n"+r.Line()+"\n")
 		}
 		if err == nil && !r.OK() {
 			err = &relay.Problem{Err: fmt.Errorf("the audit found what must not be: %d times", len(r.Findings)), Hint: "each says what to do; keep a copy of the report"}
@@ -81,73 +80,4 @@ It exits with 1 if there are findings or the search did not prove itself.`,
 		return err
 	}
 	return cmd
-}
-
-// printAudit writes a report for people. Its last line is one that a script can
-// compare.
-func printAudit(w io.Writer, r *relay.AuditReport) error {
-	var b strings.Builder
-	fmt.Fprintf(&b, "Audit of %s, version %s\n\n", r.Day, r.Version)
-	for _, s := range r.Stores {
-		tables := map[string][]string{}
-		var order []string
-		for _, c := range s.Columns {
-			if tables[c.Table] == nil {
-				order = append(order, c.Table)
-			}
-			tables[c.Table] = append(tables[c.Table], c.Column)
-		}
-		fmt.Fprintf(&b, "%s, in %s\n", s.Store, s.Place)
-		for _, t := range order {
-			fmt.Fprintf(&b, "  %-9s %6d rows   %s\n", t, s.Rows[t], strings.Join(tables[t], ", "))
-		}
-		for _, p := range s.Promises {
-			state := "kept"
-			if p.Late > p.Grace {
-				state = "BROKEN"
-			}
-			fmt.Fprintf(&b, "  %s: %s\n", p.Says, state)
-		}
-		if len(s.Sizes) > 0 {
-			var all []string
-			for _, z := range s.Sizes {
-				all = append(all, fmt.Sprintf("%d × %d", z.Count, z.Bytes))
-			}
-			fmt.Fprintf(&b, "  sizes in bytes: %s\n", strings.Join(all, ", "))
-		}
-		b.WriteByte('\n')
-	}
-	h := r.Hunted
-	fmt.Fprintf(&b, "Searched %d bytes in %d files, %d bytes of memory, for texts, for whatever\nnames somebody, and for %d known things in %d forms.\n", h.Bytes, h.Files, h.Memory, h.Needles, h.Forms)
-	fmt.Fprintf(&b, "Planted in a copy to prove the search: %d; found of these: %d.\n\n", h.Planted, h.Found)
-	for _, f := range r.Findings {
-		fmt.Fprintf(&b, "FINDING  %s: %s: %s\n         hint: %s\n", f.Check, f.Where, f.What, f.Hint)
-	}
-	if len(r.Findings) > 0 {
-		b.WriteByte('\n')
-	}
-	b.WriteString("What this relay can still tell:\n")
-	for _, i := range r.Infer {
-		for n, l := range fold(i, 76) {
-			fmt.Fprintf(&b, "%s%s\n", []string{"- ", "  "}[min(n, 1)], l)
-		}
-	}
-	fmt.Fprintf(&b, "\n%s\n", r.Line())
-	_, err := io.WriteString(w, b.String())
-	return err
-}
-
-// fold breaks a sentence into lines of at most width characters.
-func fold(s string, width int) (lines []string) {
-	line := ""
-	for _, word := range strings.Fields(s) {
-		if line != "" && len(line)+1+len(word) > width {
-			lines, line = append(lines, line), ""
-		}
-		if line != "" {
-			line += " "
-		}
-		line += word
-	}
-	return append(lines, line)
 }

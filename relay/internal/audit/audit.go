@@ -60,7 +60,7 @@ type Finding struct {
 
 func (f Finding) String() string { return f.Where + ": " + f.What }
 
-// Report is the outcome. Days, not times: it is made to be published.
+// Report is the outcome. It has a day and no time, so that it can be shown.
 type Report struct {
 	Version  string    `json:"version"` // of the program
 	Day      string    `json:"day"`     // UTC

@@ -1,0 +1,4 @@
+package lab
+
+// canSearch says whether the memory of another process can be searched here.
+const canSearch = true

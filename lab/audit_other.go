@@ -1,0 +1,6 @@
+//go:build !linux
+
+package lab
+
+// canSearch says whether the memory of another process can be searched here.
+const canSearch = false
