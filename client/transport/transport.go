@@ -126,6 +126,61 @@ type Delivery struct {
 	Seen func()
 }
 
+// Bounds of parking.
+const (
+	MaxPark  = 16   // cells in one Park
+	MaxTaken = 4096 // addresses in one Take
+)
+
+// Park asks the other end to keep cells for somebody who is away. Transports
+// without it fail with ErrNothing.
+type Park struct {
+	Cells   []Parking // 1 to MaxPark
+	Isolate string    // as in Put
+}
+
+// Parking is one cell to keep.
+type Parking struct {
+	Address Address
+	Cell    *Cell
+	Hours   int // for how long at the most, at least 1
+}
+
+// Fate says what became of a cell that was to be parked.
+type Fate byte
+
+// Fates of a cell.
+const (
+	Parked Fate = 0 // it is kept until its owner has it, for Hours at the least
+	Full   Fate = 1 // too much is kept for this address already
+	NoRoom Fate = 2 // too much is kept for everybody together
+)
+
+// Kept is the answer for one cell.
+type Kept struct {
+	Fate  Fate
+	Hours int // asked for, or what the other end keeps a cell for at the longest
+}
+
+// Take asks for what is parked for addresses, all of one day, over a connection
+// of its own.
+type Take struct {
+	Day uint64 // UTC, days since 1970
+	// Set is 1 to MaxTaken addresses. It is the caller's to pad and to shuffle.
+	Set     []Owned
+	Isolate string
+	// Time is as in Watch. It may be nil.
+	Time func(unix int64)
+	// Deliver is called for every cell, from one goroutine, in any order. If it
+	// calls Seen before it returns, the cell is deleted at the other end: only
+	// what was committed may be, or what never will be.
+	Deliver func(Delivery)
+}
+
+// ErrHeld is returned by a take that brought everything, of which something was
+// left where it lies because its Seen was not called.
+var ErrHeld = errors.New("something was left at the relay")
+
 // Transport carries cells.
 type Transport interface {
 	// Caps never changes during the life of a transport.
