@@ -21,7 +21,7 @@ var (
 
 const (
 	pageSize = 4096
-	logPages = 4096 // a log this long is used again from its start: 16 MiB
+	logSize  = 16 << 20 // a log of so many bytes is used again from its start
 )
 
 // layout is what one sort of store has of its own.
@@ -33,16 +33,20 @@ type layout struct {
 	renew         func() error // replaces what must not outlive a loss, within a transaction; nil: nothing is marked
 	marks         string       // the table with the columns mark and previous
 	cacheKiB      int
-	batch         int // calls in one transaction, at most
+	pageSize      int64  // bytes; 0: 4,096
+	lossy         bool   // a power cut may take back the last transactions: they do not wait for the disk
+	begun, undone func() // told that a transaction begins, or did not come to be; nil: nobody is
+	batch         int    // calls in one transaction, at most
 	full, stopped error
 }
 
 // file is one database and the goroutine, Run, that owns it.
 type file struct {
 	layout
-	path   string
-	max    int64 // bytes
-	random io.Reader
+	path    string
+	max     int64 // bytes
+	random  io.Reader
+	queries []query
 
 	calls   chan *call
 	ended   chan struct{} // closed when Run has returned
@@ -56,19 +60,37 @@ type file struct {
 
 // open opens or makes the database. queries are prepared in the end.
 func (f *file) open(queries []query) error {
-	f.calls, f.ended = make(chan *call), make(chan struct{})
-	err := f.tryOpen(queries)
-	if err == nil {
-		return nil
+	f.calls, f.ended, f.queries = make(chan *call), make(chan struct{}), queries
+	if err := f.ready(); err != nil {
+		return fmt.Errorf("opening %s: %w", f.name, f.explain(err))
 	}
-	if f.db != nil {
-		f.unprepare()
-		f.db.Close()
-	}
-	return fmt.Errorf("opening %s: %w", f.name, f.explain(err))
+	return nil
 }
 
-func (f *file) tryOpen(queries []query) error {
+// ready opens the database if it is not.
+func (f *file) ready() error {
+	if f.db != nil {
+		return nil
+	}
+	err := f.tryOpen()
+	if err != nil {
+		f.shut()
+	}
+	return err
+}
+
+// shut closes the connection, and with it gives back all memory that SQLite had.
+func (f *file) shut() error {
+	if f.db == nil {
+		return nil
+	}
+	f.unprepare()
+	err := f.db.Close()
+	f.db = nil
+	return err
+}
+
+func (f *file) tryOpen() error {
 	if err := f.checkFile(); err != nil {
 		return err
 	}
@@ -77,7 +99,8 @@ func (f *file) tryOpen(queries []query) error {
 		return err
 	}
 	f.db = db
-	if err := db.Exec("PRAGMA locking_mode=EXCLUSIVE; PRAGMA temp_store=MEMORY; PRAGMA trusted_schema=OFF"); err != nil {
+	if err := db.Exec("PRAGMA locking_mode=EXCLUSIVE; PRAGMA temp_store=MEMORY; PRAGMA trusted_schema=OFF;" +
+		fmt.Sprintf("PRAGMA page_size=%d", f.page())); err != nil {
 		return err
 	}
 	if err := f.checkSchema(); err != nil {
@@ -86,7 +109,7 @@ func (f *file) tryOpen(queries []query) error {
 	if err := f.setUp(); err != nil {
 		return err
 	}
-	if err := f.prepare(queries); errors.Is(err, sqlite3.ERROR) {
+	if err := f.prepare(f.queries); errors.Is(err, sqlite3.ERROR) {
 		return fmt.Errorf("%w: %w", ErrDamaged, err) // a table is missing
 	} else if err != nil {
 		return err
@@ -159,11 +182,15 @@ func (f *file) setUp() error {
 	} else if mode != "wal" {
 		return fmt.Errorf("%w: journal mode is %s", ErrForeign, mode)
 	}
-	if err := f.db.Exec(fmt.Sprintf("PRAGMA synchronous=FULL; PRAGMA secure_delete=ON;"+
-		"PRAGMA wal_autocheckpoint=%d; PRAGMA cache_size=-%d; PRAGMA max_page_count=%d", logPages, f.cacheKiB, max(64, f.max/pageSize))); err != nil {
+	page, sync := f.page(), int64(2) // FULL
+	if f.lossy {
+		sync = 1 // NORMAL
+	}
+	if err := f.db.Exec(fmt.Sprintf("PRAGMA synchronous=%d; PRAGMA secure_delete=ON;"+
+		"PRAGMA wal_autocheckpoint=%d; PRAGMA cache_size=-%d; PRAGMA max_page_count=%d", sync, logSize/page, f.cacheKiB, max(64, f.max/page))); err != nil {
 		return err
 	}
-	for pragma, want := range map[string]int64{"secure_delete": 1, "synchronous": 2, "page_size": pageSize} {
+	for pragma, want := range map[string]int64{"secure_delete": 1, "synchronous": sync, "page_size": page} {
 		if got, err := f.number("PRAGMA " + pragma); err != nil {
 			return err
 		} else if got != want {
@@ -171,6 +198,13 @@ func (f *file) setUp() error {
 		}
 	}
 	return nil
+}
+
+func (f *file) page() int64 {
+	if f.pageSize == 0 {
+		return pageSize
+	}
+	return f.pageSize
 }
 
 // number runs a query of one number.

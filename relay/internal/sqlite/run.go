@@ -37,9 +37,8 @@ func (f *file) Run(ctx context.Context) error {
 // have been called.
 func (f *file) Close() error {
 	err := f.checkpoint()
-	f.unprepare()
-	if cerr := f.db.Close(); err == nil {
-		err = cerr
+	if serr := f.shut(); err == nil {
+		err = serr
 	}
 	return f.explain(err)
 }
@@ -62,6 +61,12 @@ func (f *file) gather(c *call) []*call {
 // not last, then all writes in one transaction. If that fails each write is
 // tried alone, so that one which does not fit takes no other down.
 func (f *file) serve(batch []*call) {
+	if err := f.ready(); err != nil { // one that was to be opened anew and could not
+		for _, c := range batch {
+			c.done <- err
+		}
+		return
+	}
 	var writes []*call
 	for _, c := range batch {
 		if c.write {
@@ -101,6 +106,9 @@ func (f *file) commit(calls []*call) error {
 
 func (f *file) inTransaction(do func() error) error {
 	f.mark.written = nil
+	if f.begun != nil {
+		f.begun()
+	}
 	if err := f.db.Exec("BEGIN IMMEDIATE"); err != nil {
 		return err
 	}
@@ -112,6 +120,9 @@ func (f *file) inTransaction(do func() error) error {
 		if !f.db.GetAutocommit() { // some errors have rolled back already
 			err = errors.Join(err, f.db.Exec("ROLLBACK"))
 		}
+		if f.undone != nil {
+			f.undone()
+		}
 		return err
 	}
 	return f.fileMark()
@@ -119,6 +130,9 @@ func (f *file) inTransaction(do func() error) error {
 
 // checkpoint moves the log into the file and cuts the log to nothing.
 func (f *file) checkpoint() error {
+	if f.db == nil {
+		return nil
+	}
 	busy, err := f.number("PRAGMA wal_checkpoint(TRUNCATE)")
 	if err != nil {
 		return err

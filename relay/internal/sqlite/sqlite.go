@@ -1,10 +1,10 @@
 // Package sqlite keeps what a relay on one node keeps, in one SQLite file for
 // each thing. Store, a blob.Store, is blobs.db; Gate, a gate.Members and a
-// gate.Spent, is gate.db.
+// gate.Spent, is gate.db; Park, a park.Store, is park.db.
 //
 // Each file has one goroutine, Run, that owns the only connection: it answers
 // reads, joins the writes that wait into one transaction, and answers them once
-// that is on disk (WAL, synchronous = FULL). Deleted content is overwritten
+// that is on disk (WAL, synchronous = FULL; park.db does not wait). Deleted content is overwritten
 // (secure_delete), and the log that still holds it is emptied by a TRUNCATE
 // checkpoint every minute and after every sweep. The order of pages in a file can
 // show the order in which rows came until pages are used again; no row or column
