@@ -49,6 +49,8 @@
 //	internal/proxy   what a proxy in front says of its client
 //	internal/memory, internal/sqlite, internal/postgres, internal/storetest   backends
 //	setup            makes a relay out of a bare machine: tacet-relay quickstart
+//	internal/memory, internal/sqlite, internal/postgres, internal/redis,
+//	internal/storetest   backends
 //
 // Faces: ui/text, ui/rpc. Proof: lab, lab/load; lab/servers (PostgreSQL, Redis)
 // Programs: cmd/tacet, cmd/tacet-relay,

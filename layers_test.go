@@ -66,6 +66,7 @@ const layers = `
 	relay/internal/storetest: internal/key internal/wire relay/internal/blob relay/internal/gate relay/internal/park
 	relay/internal/postgres:  internal/key internal/wire relay/internal/blob relay/internal/gate relay/internal/park
 	relay:                    internal/hunt internal/key internal/wire relay/internal/...
+	relay/internal/redis:     relay/internal/gate
 
 	relay/setup:             relay
 
@@ -112,6 +113,7 @@ var onlyIn = map[string]string{
 	"github.com/ncruces/go-sqlite3":              "client/internal/vault relay/internal/sqlite",
 	"github.com/ncruces/go-sqlite3/driver":       "client/internal/vault relay/internal/sqlite",
 	"github.com/ncruces/go-sqlite3/vfs/adiantum": "client/internal/vault",
+	"github.com/redis/go-redis/v9":               "relay/internal/redis",
 	"github.com/jackc/pgx/v5":                    "relay/internal/postgres",
 	"github.com/jackc/pgx/v5/pgconn":             "relay/internal/postgres",
 	"github.com/jackc/pgx/v5/pgxpool":            "relay/internal/postgres",

@@ -6,6 +6,7 @@ import (
 	"net"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"time"
 )
@@ -56,7 +57,7 @@ func (r *Redis) ping() error {
 		return err
 	}
 	line, err := bufio.NewReader(c).ReadString('\n')
-	if err == nil && line != "+PONG\r\n" {
+	if err == nil && line != "+PONG\r\n" && !strings.HasPrefix(line, "-NOAUTH") {
 		err = fmt.Errorf("it says %q", line)
 	}
 	return err

@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"crypto/rand"
+	"errors"
 	"fmt"
 	"os"
 	"sync"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/tacet-chat/tacet/lab/servers"
 	"github.com/tacet-chat/tacet/relay/internal/blob"
+	"github.com/tacet-chat/tacet/relay/internal/gate"
 	"github.com/tacet-chat/tacet/relay/internal/storetest"
 )
 
@@ -65,4 +67,68 @@ func TestBlobsOfThreeNodes(t *testing.T) {
 		}
 		return r
 	})
+}
+
+func TestMembers(t *testing.T) {
+	storetest.Members(t, func(t *testing.T) gate.Members { return open(t, fresh(t)).Members() })
+}
+
+func TestMembersOfThreeNodes(t *testing.T) {
+	storetest.Members(t, func(t *testing.T) gate.Members {
+		at := fresh(t)
+		r := &memberRound{}
+		for range 3 {
+			r.nodes = append(r.nodes, open(t, at).Members())
+		}
+		return r
+	})
+}
+
+// Days of roots rise whoever asks, one at a time.
+func TestDaysOfRootsRise(t *testing.T) {
+	at := fresh(t)
+	var all sync.WaitGroup
+	var under atomic.Int32
+	var mu sync.Mutex
+	days := map[gate.Day]bool{}
+	for range 3 {
+		d := open(t, at)
+		for range 4 {
+			all.Go(func() {
+				err := d.Raise(t.Context(), 20_000, func(day gate.Day) error {
+					if under.Add(1) != 1 {
+						t.Error("two are under way at once")
+					}
+					defer under.Add(-1)
+					mu.Lock()
+					defer mu.Unlock()
+					if days[day] || day < 20_000 {
+						t.Errorf("got day %d twice, or too early", day)
+					}
+					days[day] = true
+					return nil
+				})
+				if err != nil {
+					t.Error(err)
+				}
+			})
+		}
+	}
+	all.Wait()
+	if len(days) != 12 {
+		t.Errorf("got %d days, want 12", len(days))
+	}
+	fault := errors.New("fault")
+	d := open(t, at)
+	if err := d.Raise(t.Context(), 30_000, func(gate.Day) error { return fault }); !errors.Is(err, fault) {
+		t.Errorf("got %v, want %v", err, fault)
+	}
+	if err := d.Raise(t.Context(), 30_000, func(day gate.Day) error {
+		if day != 30_001 {
+			t.Errorf("got day %d after one that came to nothing, want 30001", day)
+		}
+		return nil
+	}); err != nil {
+		t.Error(err)
+	}
 }

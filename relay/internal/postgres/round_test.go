@@ -7,6 +7,7 @@ import (
 	"github.com/tacet-chat/tacet/internal/key"
 	"github.com/tacet-chat/tacet/internal/wire"
 	"github.com/tacet-chat/tacet/relay/internal/blob"
+	"github.com/tacet-chat/tacet/relay/internal/gate"
 )
 
 // round is several nodes, asked one after the other.
@@ -34,3 +35,35 @@ func (r *round) Sweep(ctx context.Context, today blob.Day) (int, error) {
 }
 
 func (r *round) Receipts() key.Sign { return r.next().Receipts() }
+
+// memberRound is the same of members.
+type memberRound struct {
+	nodes []*Members
+	n     atomic.Uint32
+}
+
+func (r *memberRound) next() *Members { return r.nodes[int(r.n.Add(1))%len(r.nodes)] }
+
+func (r *memberRound) AddInvite(ctx context.Context, i gate.Invite) error {
+	return r.next().AddInvite(ctx, i)
+}
+
+func (r *memberRound) Join(ctx context.Context, invite, credential [32]byte, today gate.Day) error {
+	return r.next().Join(ctx, invite, credential, today)
+}
+
+func (r *memberRound) Member(ctx context.Context, credential [32]byte) (bool, error) {
+	return r.next().Member(ctx, credential)
+}
+
+func (r *memberRound) Invites(ctx context.Context, today gate.Day) ([]gate.Invite, error) {
+	return r.next().Invites(ctx, today)
+}
+
+func (r *memberRound) Revoke(ctx context.Context, hash [32]byte) error {
+	return r.next().Revoke(ctx, hash)
+}
+
+func (r *memberRound) Sweep(ctx context.Context, today gate.Day) error {
+	return r.next().Sweep(ctx, today)
+}

@@ -23,7 +23,8 @@ CREATE TABLE tacet (
 	version  integer NOT NULL, -- of these tables
 	realm    bytea NOT NULL,   -- 32, fingerprint of the realm key, which is public
 	receipts bytea NOT NULL,   -- 32, Ed25519 seed
-	identity bytea NOT NULL    -- 32, hash of what PostgreSQL says of itself
+	identity bytea NOT NULL,   -- 32, hash of what PostgreSQL says of itself
+	began    integer NOT NULL  -- day that the newest root of tokens goes by; the root is not here
 );
 CREATE TABLE record (
 	id         bytea PRIMARY KEY, -- 32
@@ -43,7 +44,15 @@ CREATE TABLE used (
 	part  integer PRIMARY KEY,    -- 0 to 15, so that puts seldom wait for each other
 	bytes bigint NOT NULL         -- of contents and records; the sum over all counts
 ) WITH (fillfactor = 20);
-INSERT INTO used SELECT n, 0 FROM generate_series(0, 15) n;`
+INSERT INTO used SELECT n, 0 FROM generate_series(0, 15) n;
+CREATE TABLE invite (
+	hash bytea PRIMARY KEY,       -- 32, of the secret
+	uses integer NOT NULL,        -- that are left
+	last integer NOT NULL         -- day on which it can be used at the latest
+);
+CREATE TABLE member (
+	credential bytea PRIMARY KEY  -- 32, hash; nothing joins it to an invite or a day
+);`
 
 const parts = 16 // of table used
 
@@ -99,7 +108,7 @@ func (d *DB) create(ctx context.Context, tx pgx.Tx) (err error) {
 		return err
 	}
 	hash := sha256.Sum256([]byte(d.self))
-	_, err = tx.Exec(ctx, "INSERT INTO tacet VALUES ($1, $2, $3, $4)", version, d.opt.Realm[:], d.sign.Bytes(), hash[:])
+	_, err = tx.Exec(ctx, "INSERT INTO tacet VALUES ($1, $2, $3, $4, 0)", version, d.opt.Realm[:], d.sign.Bytes(), hash[:])
 	return err
 }
 
