@@ -34,13 +34,13 @@ var (
 	// ErrURL: the address is none. It is not repeated: it can hold a password.
 	ErrURL = errors.New("not a redis:// URL")
 	// ErrUnreachable: no Redis server answers.
-	ErrUnreachable = errors.New("Redis does not answer")
+	ErrUnreachable = errors.New("the Redis server does not answer")
 	// ErrRefused: the server does not let us in, or not do what we need.
-	ErrRefused = errors.New("Redis refuses")
+	ErrRefused = errors.New("the Redis server refuses")
 	// ErrPersists: the server writes to disk what must die with its memory.
-	ErrPersists = errors.New("Redis writes to disk")
+	ErrPersists = errors.New("the Redis server writes to disk")
 	// ErrEvicts: the server throws away what it has no memory for: spent tokens.
-	ErrEvicts = errors.New("Redis forgets what it has no memory for")
+	ErrEvicts = errors.New("the Redis server forgets what it has no memory for")
 )
 
 const (
