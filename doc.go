@@ -33,6 +33,7 @@
 //	internal/outbox    what waits until a device acks it
 //	internal/inbox     watching, periods, decoys, duplicates
 //	internal/fetch     bundles
+//	internal/purse     what pays relays: memberships and anonymous tokens
 //	internal/vault     encrypted SQLite: what the halves above keep
 //
 // Relay (relay/, the server is its root package):

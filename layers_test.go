@@ -46,7 +46,8 @@ const layers = `
 	client/internal/outbox:  client/transport internal/addr internal/key internal/wire
 	client/internal/inbox:   client/transport internal/addr internal/key internal/wire
 	client/internal/fetch:   client/transport internal/key internal/wire
-	client/internal/vault:   client/internal/contact client/internal/convo client/internal/outbox internal/key internal/wire
+	client/internal/purse:   client/transport internal/key internal/token internal/wire
+	client/internal/vault:   client/internal/contact client/internal/convo client/internal/outbox client/internal/purse internal/key internal/wire
 	client:                  client/internal/... client/transport internal/addr internal/content internal/invite internal/key internal/manifest internal/sealed internal/wire
 
 	relay/internal/acme:
@@ -90,7 +91,7 @@ var denied = []struct{ from, deps, why string }{
 		"a relay must not contain code that could open a message"},
 	{"client/transport/...", "internal/session internal/mls internal/sealed internal/content client/internal/vault",
 		"a transport carries sealed bytes and sees nothing else"},
-	{"client/internal/outbox client/internal/inbox client/internal/fetch client/internal/pace",
+	{"client/internal/outbox client/internal/inbox client/internal/fetch client/internal/pace client/internal/purse",
 		"internal/session internal/mls internal/sealed internal/content client/internal/contact client/internal/convo client/internal/vault",
 		"the moving half of the client never sees plaintext"},
 	{"client/internal/contact client/internal/convo client/internal/group client/internal/device", "net net/http client/transport client/internal/vault",

@@ -93,7 +93,7 @@ func writePlain(t *testing.T, path string) {
 		t.Fatal(err)
 	}
 	defer c.Close()
-	for _, sql := range schema() {
+	for _, sql := range schema(tableCount) {
 		if err := c.Exec(sql); err != nil {
 			t.Fatal(err)
 		}

@@ -138,7 +138,7 @@ func lay(d *database, k *keys, s *state) error {
 	if err := d.exec("BEGIN IMMEDIATE"); err != nil {
 		return err
 	}
-	for _, sql := range schema() {
+	for _, sql := range schema(tableCount) {
 		if err := d.exec(sql); err != nil {
 			return err
 		}

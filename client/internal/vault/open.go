@@ -88,7 +88,8 @@ func (v *Vault) attach(folder string, base vfs.VFS) error {
 		return err
 	}
 	v.db = d
-	if err := d.inspect(); err != nil {
+	tables, err := d.inspect()
+	if err != nil {
 		return err
 	}
 	m, marked, err := openMark(filepath.Join(folder, markName), v.keys, rand.Reader)
@@ -96,7 +97,7 @@ func (v *Vault) attach(folder string, base vfs.VFS) error {
 		return err
 	}
 	v.mark = m
-	s, err := d.root(v.keys)
+	s, err := d.root(v.keys, tables)
 	if err != nil {
 		return err
 	}
@@ -109,6 +110,9 @@ func (v *Vault) attach(folder string, base vfs.VFS) error {
 	}
 	if total != s.sum {
 		return ErrDamaged
+	}
+	if err := d.extend(v.keys, &s, tables); err != nil {
+		return err
 	}
 	v.saved, v.now = s, s
 	v.generation.Store(s.generation)
@@ -159,38 +163,68 @@ func damagedIfMissing(err error) error {
 }
 
 // inspect reads for the first time, which takes the lock, and compares version
-// and schema.
-func (d *database) inspect() error {
+// and schema. It returns how many tables there are.
+func (d *database) inspect() (tables int, err error) {
 	version, ok, err := d.number("PRAGMA user_version")
 	if err != nil {
-		return err
+		return 0, err
 	}
 	if version > schemaVersion {
-		return ErrNewer
+		return 0, ErrNewer
 	}
-	if !ok || version != schemaVersion {
-		return ErrDamaged
+	n, known := tablesOf(version)
+	if !ok || !known {
+		return 0, ErrDamaged
 	}
 	s, err := d.stmt("SELECT sql FROM sqlite_schema WHERE sql IS NOT NULL ORDER BY rowid")
 	if err != nil {
-		return err
+		return 0, err
 	}
 	good := true
-	for _, want := range schema() {
+	for _, want := range schema(n) {
 		good = good && s.Step() && s.ColumnText(0) == want
 	}
 	good = good && !s.Step()
 	if err := storageError(s.Reset()); err != nil {
-		return err
+		return 0, err
 	}
 	if !good {
-		return ErrDamaged
+		return 0, ErrDamaged
 	}
-	return nil
+	return n, nil
+}
+
+// extend gives a vault of an earlier version the tables that it does not have,
+// all or none of them. Everything else stays as it is.
+//
+// spec: vault.md#earlier-versions
+func (d *database) extend(k *keys, s *state, have int) error {
+	if have == tableCount {
+		return nil
+	}
+	sealed, err := sealState(k, s, rand.Reader)
+	if err != nil {
+		return err
+	}
+	steps := []string{"BEGIN IMMEDIATE"}
+	all := tables()
+	for _, t := range all[have:] {
+		steps = append(steps, t.schema()...)
+	}
+	steps = append(steps, fmt.Sprintf("PRAGMA user_version=%d", schemaVersion))
+	for _, sql := range steps {
+		if err := d.exec(sql); err != nil {
+			return err
+		}
+	}
+	if err := d.run("UPDATE state SET v = ? WHERE id = 1", sealed); err != nil {
+		return err
+	}
+	return d.exec("COMMIT")
 }
 
 // root reads the sealed state.
-func (d *database) root(k *keys) (state, error) {
+func (d *database) root(k *keys, tables int) (state, error) {
 	s, err := d.stmt("SELECT v FROM state WHERE id = 1")
 	if err != nil {
 		return state{}, err
@@ -202,7 +236,7 @@ func (d *database) root(k *keys) (state, error) {
 	if err := storageError(s.Reset()); err != nil {
 		return state{}, err
 	}
-	return openState(k, sealed)
+	return openState(k, sealed, tables)
 }
 
 // ledger adds up the entries of all rows.

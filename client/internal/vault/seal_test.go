@@ -148,7 +148,7 @@ func FuzzState(f *testing.F) {
 	}
 	f.Add(s.Append(nil))
 	f.Fuzz(func(t *testing.T, b []byte) {
-		s, err := parseState(b)
+		s, err := parseState(b, tableCount)
 		if err == nil && !bytes.Equal(s.Append(nil), b) {
 			t.Errorf("got %x, want %x", s.Append(nil), b)
 		}

@@ -46,14 +46,19 @@ func (s *state) Append(b []byte) []byte {
 	return b
 }
 
-// parseState fails with ErrDamaged.
-func parseState(b []byte) (s state, err error) {
-	if len(b) != stateSize {
+// parseState reads the state of a vault with the first n tables; those that it
+// does not have yet begin with id 1. It fails with ErrDamaged.
+func parseState(b []byte, n int) (s state, err error) {
+	if len(b) != stateSize-8*(tableCount-n) {
 		return s, ErrDamaged
 	}
 	s.generation = binary.BigEndian.Uint64(b)
 	s.sum = sum{binary.BigEndian.Uint64(b[8:]), binary.BigEndian.Uint64(b[16:])}
 	for i := range s.next {
+		if i >= n {
+			s.next[i] = 1
+			continue
+		}
 		n := binary.BigEndian.Uint64(b[24+8*i:])
 		if n < 1 || n > maxID+1 {
 			return state{}, ErrDamaged
@@ -67,10 +72,10 @@ func sealState(k *keys, s *state, rand io.Reader) ([]byte, error) {
 	return seal(k.state, nil, s.Append(nil), nil, rand)
 }
 
-func openState(k *keys, sealed []byte) (state, error) {
+func openState(k *keys, sealed []byte, n int) (state, error) {
 	plain, err := open(k.state, sealed, nil)
 	if err != nil {
 		return state{}, err
 	}
-	return parseState(plain)
+	return parseState(plain, n)
 }

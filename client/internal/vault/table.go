@@ -16,10 +16,11 @@ const (
 	Owed     Table = "owed"     // acks that we owe
 	Invite   Table = "invite"   // invites we made; H unique
 	Fragment Table = "fragment" // parts of what is not whole yet
+	Purse    Table = "purse"    // what pays relays; H unique
 )
 
 const (
-	tableCount = 10
+	tableCount = 11
 	// maxID bounds row ids: the table's number stands above it in the ledger.
 	maxID = 1<<56 - 1
 )
@@ -27,7 +28,7 @@ const (
 // tables returns the tables in the order of their numbers, which are part of
 // the format: new ones go to the end.
 func tables() [tableCount]Table {
-	return [tableCount]Table{Meta, Contact, Session, Route, Event, Outbox, Seen, Owed, Invite, Fragment}
+	return [tableCount]Table{Meta, Contact, Session, Route, Event, Outbox, Seen, Owed, Invite, Fragment, Purse}
 }
 
 // number returns the table's number, from 1.
@@ -43,7 +44,7 @@ func (t Table) number() (int, error) {
 // unique says that no two rows may have the same H.
 func (t Table) unique() bool {
 	switch t {
-	case Meta, Contact, Seen, Invite, Owed:
+	case Meta, Contact, Seen, Invite, Owed, Purse:
 		return true
 	}
 	return false
@@ -63,25 +64,44 @@ func (t Table) ledgerID(id int64) (int64, error) {
 }
 
 // schemaVersion is in user_version. A change of anything below raises it.
-const schemaVersion = 1
+const schemaVersion = 2
 
-// schema returns the statements that make an empty database. The text is
-// compared, word for word, when a vault is opened.
-func schema() []string {
+// tablesOf says how many tables a vault of a schema version has: version 1 had
+// no purse. Later tables were added behind the earlier ones, so the count says
+// all.
+func tablesOf(version int64) (n int, ok bool) {
+	switch version {
+	case 1:
+		return 10, true
+	case schemaVersion:
+		return tableCount, true
+	}
+	return 0, false
+}
+
+// schema returns the statements that make an empty database with the first n
+// tables. The text is compared, word for word, when a vault is opened.
+func schema(n int) []string {
 	s := []string{
 		"CREATE TABLE state (id INTEGER PRIMARY KEY, v BLOB NOT NULL) STRICT",
 		"CREATE TABLE ledger (id INTEGER PRIMARY KEY, n INTEGER NOT NULL) STRICT",
 	}
-	for _, t := range tables() {
-		unique := ""
-		if t.unique() {
-			unique = "UNIQUE "
-		}
-		n := string(t)
-		s = append(s,
-			"CREATE TABLE "+n+" (id INTEGER PRIMARY KEY, a INTEGER NOT NULL, b INTEGER NOT NULL, h BLOB, v BLOB NOT NULL) STRICT",
-			"CREATE INDEX "+n+"_a ON "+n+" (a, id, b)", // rows of one A in the order of ids, B at hand
-			"CREATE "+unique+"INDEX "+n+"_h ON "+n+" (h) WHERE h IS NOT NULL")
+	all := tables()
+	for _, t := range all[:n] {
+		s = append(s, t.schema()...)
 	}
 	return s
+}
+
+// schema returns the statements that make one table.
+func (t Table) schema() []string {
+	unique, n := "", string(t)
+	if t.unique() {
+		unique = "UNIQUE "
+	}
+	return []string{
+		"CREATE TABLE " + n + " (id INTEGER PRIMARY KEY, a INTEGER NOT NULL, b INTEGER NOT NULL, h BLOB, v BLOB NOT NULL) STRICT",
+		"CREATE INDEX " + n + "_a ON " + n + " (a, id, b)", // rows of one A in the order of ids, B at hand
+		"CREATE " + unique + "INDEX " + n + "_h ON " + n + " (h) WHERE h IS NOT NULL",
+	}
 }

@@ -1,0 +1,105 @@
+package vault
+
+import (
+	"crypto/rand"
+	"errors"
+	"path/filepath"
+	"testing"
+
+	"github.com/ncruces/go-sqlite3/vfs"
+
+	"github.com/tacet-chat/tacet/client/internal/purse"
+)
+
+// earlier makes a closed vault look as version 1 wrote it.
+func earlier(t *testing.T, dir string) {
+	t.Helper()
+	k, err := deriveKeys(rootOf(t, dir))
+	if err != nil {
+		t.Fatal(err)
+	}
+	d, err := openDatabase(filepath.Join(dir, folderName), k, vfs.Find(""), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := d.root(k, tableCount)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := s.Append(nil)
+	sealed, err := seal(k.state, nil, b[:len(b)-8], nil, rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := d.run("UPDATE state SET v = ? WHERE id = 1", sealed); err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(d.close()); err != nil {
+		t.Fatal(err)
+	}
+	tamper(t, dir, "DROP TABLE purse", "PRAGMA user_version = 1")
+}
+
+func TestVaultOfVersion1GetsItsPurse(t *testing.T) {
+	dir := sample(t)
+	tamper(t, dir, "DROP TABLE aside")
+	before := rowsOf(t, dir)
+	earlier(t, dir)
+	for range 2 { // the second time it is a vault like any other
+		if err := use(t, dir); err != nil {
+			t.Fatalf("got %v, want the rows of before", err)
+		}
+	}
+	if after := rowsOf(t, dir); after != before {
+		t.Errorf("got rows %q, want %q", after, before)
+	}
+	v, err := Open(dir, pass)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer v.Close()
+	update(t, v, func(tx *Tx) error {
+		return Store{tx}.PutPurseRealm(&purse.Realm{Pin: [32]byte{1}, Name: "relay.example"})
+	})
+}
+
+// A purse cannot be taken away by saying that the vault is of before there was one.
+func TestPurseIsNotTakenAway(t *testing.T) {
+	v, dir := newVault(t)
+	update(t, v, func(tx *Tx) error {
+		return Store{tx}.PutPurseRealm(&purse.Realm{Pin: [32]byte{1}})
+	})
+	if err := v.Close(); err != nil {
+		t.Fatal(err)
+	}
+	tamper(t, dir, "DROP TABLE purse", "PRAGMA user_version = 1")
+	if _, err := Open(dir, pass); !errors.Is(err, ErrDamaged) {
+		t.Errorf("got %v, want %v", err, ErrDamaged)
+	}
+}
+
+// rowsOf returns all rows of a closed vault as text.
+func rowsOf(t *testing.T, dir string) (all string) {
+	t.Helper()
+	v, err := Open(dir, pass)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer v.Close()
+	err = v.View(t.Context(), func(tx *Tx) error {
+		for _, table := range tables() {
+			err := tx.Each(table, Query{}, func(r Row) error {
+				all += string(table) + string(r.H) + string(r.V) + "\n"
+				return nil
+			})
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
