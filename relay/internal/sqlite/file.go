@@ -160,6 +160,8 @@ func (f *file) checkSchema() error {
 		return nil
 	case app == f.app && ver > f.version:
 		return fmt.Errorf("%w: %w", ErrForeign, ErrNewer)
+	case app == f.app && 0 < ver && ver < f.version:
+		return fmt.Errorf("%w: %w", ErrForeign, ErrOlder)
 	case app != 0 || ver != 0 || tables != 0:
 		return ErrForeign
 	}

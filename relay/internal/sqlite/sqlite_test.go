@@ -185,6 +185,9 @@ func TestAStoreThatLostSomethingTakesANewKey(t *testing.T) {
 	}
 }
 
+// sha is how a secret is named here.
+func sha(b []byte) [32]byte { return sha256.Sum256(b) }
+
 func copyFile(t *testing.T, from, to string) {
 	t.Helper()
 	b, err := os.ReadFile(from)
