@@ -58,8 +58,8 @@ const layers = `
 	relay/internal/window:    internal/wire
 	relay/internal/bus:       internal/key internal/wire relay/internal/window
 	relay/internal/bus/natslink: relay/internal/bus
-	relay/internal/hub:       internal/key internal/wire relay/internal/bus relay/internal/gate relay/internal/window relay/internal/ws
-	relay/internal/blob:      internal/key internal/wire relay/internal/gate
+	relay/internal/hub:       internal/key internal/token internal/wire relay/internal/bus relay/internal/gate relay/internal/window relay/internal/ws
+	relay/internal/blob:      internal/key internal/token internal/wire relay/internal/gate
 	relay/internal/audit:     internal/hunt
 	relay/internal/park:      internal/key internal/wire relay/internal/gate relay/internal/ws
 	relay/internal/memory:    internal/key internal/wire relay/internal/blob relay/internal/gate relay/internal/park

@@ -88,7 +88,9 @@ type Limiter interface {
 type Config struct {
 	Store Store
 	Limit Limiter
-	Now   func() time.Time
+	// Keeper takes a token for each blob that is stored; nil takes none.
+	Keeper *gate.Keeper
+	Now    func() time.Time
 	// Failed is told when the store failed, with the reason. It must not block.
 	Failed func(error)
 }

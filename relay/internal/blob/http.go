@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/tacet-chat/tacet/internal/key"
+	"github.com/tacet-chat/tacet/internal/token"
 	"github.com/tacet-chat/tacet/internal/wire"
 	"github.com/tacet-chat/tacet/relay/internal/gate"
 )
@@ -25,6 +26,11 @@ var (
 
 // malformed is a body that is no blob. Its text is for the client.
 type malformed struct{ error }
+
+// unpaid is the status of a blob that was not paid.
+type unpaid int
+
+func (u unpaid) Error() string { return http.StatusText(int(u)) }
 
 // ReceiptHeader carries the receipt, as hex, of a blob that is read.
 const ReceiptHeader = "Tacet-Receipt"
@@ -43,6 +49,10 @@ func (b *Blobs) ServePut(w http.ResponseWriter, r *http.Request) {
 	}
 	if !isClass(size - wire.BlobHeaderSize) {
 		http.Error(w, "a blob has one of four sizes", http.StatusRequestEntityTooLarge)
+		return
+	}
+	if status := b.cfg.Keeper.Bears(r); status != 0 { // before 256 KiB are sent
+		gate.Refuse(w, status)
 		return
 	}
 	id, hash, lies, err := b.receive(w, r, size)
@@ -80,6 +90,9 @@ func (b *Blobs) receive(w http.ResponseWriter, r *http.Request, size int64) (id 
 	p, err := wire.ParseBlobPut(body)
 	if err != nil {
 		return id, hash, lies, malformed{err}
+	}
+	if status := b.cfg.Keeper.Admit(r, token.Blob, p.ID[:]); status != 0 {
+		return id, hash, lies, unpaid(status)
 	}
 	if err := b.enter(r.Context()); err != nil {
 		return id, hash, lies, err
@@ -224,7 +237,10 @@ func (b *Blobs) answer(w http.ResponseWriter, status int, id wire.BlobID, hash [
 // spec: relay-api.md#errors
 func (b *Blobs) fail(w http.ResponseWriter, err error) {
 	var bad malformed
+	var status unpaid
 	switch {
+	case errors.As(err, &status):
+		gate.Refuse(w, int(status))
 	case errors.Is(err, errBusy):
 		w.Header().Set("Retry-After", retryAfter)
 		http.Error(w, "too busy, try again later", http.StatusServiceUnavailable)

@@ -1,17 +1,21 @@
-// Package gate says how often a network may use the relay, and how much of it a
-// network may hold. It counts what each network begins (connections, watches,
-// puts, blobs, reads) under a keyed hash whose key lives in memory and is
-// replaced every ten minutes, and shares out what can be open at one moment. A
-// Room shares out memory likewise.
+// Package gate says who may use the relay, and how often.
 //
-// The counts are a sketch of a fixed size: it has no row per network, never
-// grows, evicts nothing, and can only count too high. It keeps no network
-// address, and after a key is replaced nothing joins the old counts to the new
-// ones. What a network holds stands in a row for as long as it is held, as the
-// system's own table of sockets does. Credentials, tokens and puzzles are not
-// in it.
+// A Gate counts what each network begins (connections, watches, puts, blobs,
+// reads) under a keyed hash whose key lives in memory and is replaced every ten
+// minutes, and shares out what can be open at one moment. A Room shares out
+// memory likewise. The counts are a sketch of a fixed size: it has no row per
+// network, never grows, evicts nothing, and can only count too high. It keeps no
+// network address, and after a key is replaced nothing joins the old counts to
+// the new ones. What a network holds stands in a row for as long as it is held,
+// as the system's own table of sockets does.
 //
-// Spec: docs/spec/relay-api.md#limits.
+// A Keeper makes members of those who have a realm invite, issues anonymous
+// tokens to members and to whoever solves a puzzle, and takes them for what costs
+// the relay something. What it keeps is in Members and Spent, which backends
+// implement; a token leads to no member, and a member to no invite. Tokens
+// themselves are package token's.
+//
+// Spec: docs/spec/relay-api.md#limits, docs/spec/gate.md.
 package gate
 
 import (

@@ -6,7 +6,8 @@
 // An address is a public key and the right to it is a signature, so the hub
 // keeps no row per address, person or device: only which connection watches
 // which address, while it does. It writes nothing down, not even a log line.
-// Tokens, parked cells and the rest of the API are not in it.
+// Parked cells and the rest of the API are not in it, and of tokens only that a
+// put context and a watch connection are to be paid.
 //
 // How it works: one goroutine per connection reads. What it read together it
 // handles together: cells are copied into the queues of their watchers, then
@@ -51,6 +52,7 @@ type Config struct {
 	Binding     bool          // proofs are bound to the TLS connection, so a watch needs one of Listen's
 	Origins     []string      // origins of pages that may connect; programs send none
 	Limit       Limiter       // nil allows everything
+	Keeper      *gate.Keeper  // what tokens are wanted for; nil: nothing
 	Bus         bus.Bus       // the way to other nodes; nil: there are none
 }
 

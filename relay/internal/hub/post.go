@@ -46,13 +46,18 @@ func (h *Hub) ServePostPut(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	control.SetReadDeadline(time.Time{})
+	paid, status := h.cfg.Keeper.Context(r, [wire.ContextSize]byte(body))
+	if status != 0 {
+		gate.Refuse(w, status)
+		return
+	}
 	if !h.enter(true) {
 		refuse(w, http.StatusServiceUnavailable, "stopping")
 		return
 	}
 	defer h.leave()
 	now := h.now()
-	if !h.contexts.count([wire.ContextSize]byte(body), h.period()) {
+	if !h.counts(paid, [wire.ContextSize]byte(body)) {
 		refuse(w, http.StatusTooManyRequests, "over a limit")
 		return
 	}
@@ -77,6 +82,14 @@ func (h *Hub) ServePostPut(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Cache-Control", "no-store")
 	w.Header().Set("Content-Type", "application/octet-stream")
 	w.Write(rec.answer().Append(nil))
+}
+
+// counts counts a cell of a context: where it was paid in its own place.
+func (h *Hub) counts(paid *gate.Context, id [wire.ContextSize]byte) bool {
+	if paid != nil {
+		return paid.Cell()
+	}
+	return h.contexts.count(id, h.period())
 }
 
 // sized refuses a request whose body has not exactly the size of one.

@@ -51,7 +51,9 @@ type records struct {
 // putter is a put connection: one put context.
 type putter struct {
 	conn
-	touched []*watcher // the reader's: to be flushed when all of a read was handled
+	touched []*watcher    // the reader's: to be flushed when all of a read was handled
+	paid    *gate.Context // nil: nothing is counted
+	ends    int64         // when that is over
 
 	rmu        sync.Mutex // guards the rest
 	head, tail *records   // in the order of receipt, which is the order of answers
@@ -72,7 +74,13 @@ func (q *putter) message(p []byte, now int64) ws.Code {
 	if len(p) == 0 || len(p)%wire.PutSize != 0 {
 		return ws.Policy
 	}
+	if q.paid != nil && now > q.ends {
+		return ws.Policy
+	}
 	for ; len(p) > 0; p = p[wire.PutSize:] {
+		if !q.paid.Cell() {
+			return ws.Policy
+		}
 		rec, ok := q.record(p, now)
 		if !ok {
 			return ws.Policy

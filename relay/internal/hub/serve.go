@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/tacet-chat/tacet/internal/token"
 	"github.com/tacet-chat/tacet/internal/wire"
 	"github.com/tacet-chat/tacet/relay/internal/gate"
 	"github.com/tacet-chat/tacet/relay/internal/ws"
@@ -73,13 +74,40 @@ func (h *Hub) upgrade(w http.ResponseWriter, r *http.Request, what gate.What) {
 		refuse(w, http.StatusTooManyRequests, "over a limit")
 		return
 	}
+	paid, status := h.admission(r, what, allowed)
+	if status != 0 {
+		release()
+		gate.Refuse(w, status)
+		return
+	}
 	c, ok := h.hijack(w, what, accept, allowed)
 	if !ok {
 		release()
 		return
 	}
 	c.release, c.remote = release, r.RemoteAddr // not nc's, which may be a proxy's
+	if q, ok := c.role.(*putter); ok && paid != nil {
+		q.paid, q.ends = paid, h.now()+int64(time.Until(paid.Ends()))
+	}
 	go c.serve()
+}
+
+// admission has a connection paid, where tokens are wanted. Who is only told that
+// he is over a limit pays nothing.
+//
+// spec: gate.md#presenting
+func (h *Hub) admission(r *http.Request, what gate.What, allowed bool) (paid *gate.Context, status int) {
+	switch {
+	case h.cfg.Keeper == nil || !allowed:
+		return nil, 0
+	case what == gate.Watch:
+		return nil, h.cfg.Keeper.Admit(r, token.Watch, nil)
+	}
+	id, ok := gate.ContextID(r)
+	if !ok {
+		return nil, http.StatusUnauthorized
+	}
+	return h.cfg.Keeper.Context(r, id)
 }
 
 // hijack takes the connection of a request over and answers the handshake.
