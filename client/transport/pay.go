@@ -50,6 +50,7 @@ type Announcement struct {
 	Issuers []Issuer
 	Class   uint64 // tokens that a device may have for a day, at most
 	Since   uint64 // UTC day on which the issuer's seed began
+	Gate    string // "open", "invite" or "closed"
 }
 
 // Payer pays one relay for what it wants a token for. Its methods may be called

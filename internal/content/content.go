@@ -29,6 +29,8 @@ const (
 	MaxPrekeys   = 2048 // of prekeys for starting again, opaque here
 	MaxManifest  = 1024 // of a manifest, opaque here
 	RouteAckSize = 8    // names a route offer
+	MaxGuest     = 805  // of guest tokens, opaque here
+	MinGuest     = 85
 )
 
 // ErrContent is returned for content that is not well-formed.
@@ -66,6 +68,7 @@ type Control struct {
 	Name     string // what to call the author, valid UTF-8, at most MaxName bytes
 	Prekeys  []byte // to start a session again, at most MaxPrekeys bytes, or nil
 	Manifest []byte // the author's newest, at most MaxManifest bytes, or nil
+	Guest    []byte // tokens for the author's realm, MinGuest … MaxGuest bytes, or nil
 }
 
 // Drop is cover: a message with nothing to say, except that its device is back.
@@ -96,6 +99,7 @@ type (
 		Name     string `cbor:"3,keyasint,omitempty"`
 		Prekeys  []byte `cbor:"4,keyasint,omitempty"`
 		Manifest []byte `cbor:"5,keyasint,omitempty"`
+		Guest    []byte `cbor:"6,keyasint,omitempty"`
 	}
 	formDrop struct {
 		Back bool `cbor:"0,keyasint,omitempty"`
@@ -155,9 +159,10 @@ func (t *Control) check() error {
 	switch {
 	case len(t.Route) != 0 && (len(t.Route) < MinRoute || len(t.Route) > MaxRoute),
 		len(t.Prekeys) > MaxPrekeys, len(t.Manifest) > MaxManifest,
+		len(t.Guest) != 0 && (len(t.Guest) < MinGuest || len(t.Guest) > MaxGuest),
 		len(t.RouteAck) != 0 && len(t.RouteAck) != RouteAckSize,
 		len(t.Name) > MaxName, !utf8.ValidString(t.Name),
-		len(t.Route) == 0 && len(t.RouteAck) == 0 && !t.Accept && t.Name == "" && len(t.Prekeys) == 0 && len(t.Manifest) == 0:
+		len(t.Route) == 0 && len(t.RouteAck) == 0 && !t.Accept && t.Name == "" && len(t.Prekeys) == 0 && len(t.Manifest) == 0 && len(t.Guest) == 0:
 		return ErrContent
 	}
 	return nil
@@ -175,7 +180,7 @@ func (c *Content) form() *formContent {
 		}
 	}
 	if t := c.Control; t != nil {
-		f.Control = &formControl{Route: t.Route, RouteAck: t.RouteAck, Accept: t.Accept, Name: t.Name, Prekeys: t.Prekeys, Manifest: t.Manifest}
+		f.Control = &formControl{Route: t.Route, RouteAck: t.RouteAck, Accept: t.Accept, Name: t.Name, Prekeys: t.Prekeys, Manifest: t.Manifest, Guest: t.Guest}
 	}
 	if c.Drop != nil {
 		f.Drop = &formDrop{Back: c.Drop.Back}

@@ -15,14 +15,24 @@ import (
 const (
 	BlobSize = 4096                         // as it lies on the relay: nonce 24 ‖ plain 4,056 ‖ tag 16
 	MaxName  = 64                           // of the name its maker goes by
-	maxBody  = headSize + MaxName + maxTail // 3,790
+	maxBody  = headSize + MaxName + maxTail // 3,924
 
 	// version 1 ‖ suite 1 ‖ salt 32 ‖ realm 32 ‖ expiry 8 ‖ uses 2 ‖ ask 1 ‖
 	// device 1 ‖ seal 1,216 ‖ route 74 ‖ prekeys 1,441 ‖ name length 1
 	headSize = 1 + 1 + 32 + 32 + 8 + 2 + 1 + 1 + key.XWingPublicSize + addr.OfferSize + pqxdh.PrekeysSize + 1
-	maxTail  = 2 + manifest.MaxSize
+	maxTail  = 2 + manifest.MaxSize + maxExtras
+
+	// flags 1 ‖ realm invite 32 ‖ epoch 4 ‖ count 1 ‖ 2 × token 48
+	maxExtras = 1 + RealmInviteSize + 4 + 1 + MaxGuests*GuestSize
+
+	RealmInviteSize = 32 // secret of an invite to the realm
+	GuestSize       = 48 // of a guest token
+	MaxGuests       = 2  // guest tokens in a bundle
 
 	bundleVersion = 1
+
+	flagMember = 1 << 0 // a realm invite follows
+	flagGuests = 1 << 1 // guest tokens follow
 )
 
 // Errors of a bundle.
@@ -53,6 +63,13 @@ type Bundle struct {
 	Uses     uint16          // how many people may use it; one-time prekeys go with exactly 1
 	Ask      bool            // the maker is asked before the contact is accepted
 	Name     string          // what the maker goes by, valid UTF-8, at most MaxName bytes; nobody vouches for it
+	// Membership is the secret of a realm invite, with which whoever takes the
+	// invite becomes a member of the relay's realm; nil: it carries none.
+	Membership *[RealmInviteSize]byte
+	// Guests are guest tokens of the relay's realm, for who lives on another one:
+	// at most MaxGuests, all of GuestEpoch. Both are for invites of one use.
+	Guests     [][GuestSize]byte
+	GuestEpoch uint32
 }
 
 // check refuses what Append could not write in the one way there is.
@@ -64,6 +81,8 @@ func (b *Bundle) check() error {
 	case b.Root != b.Manifest.Root,
 		b.Uses == 0,
 		(b.Uses == 1) != b.Prekeys.HasOneTime,
+		b.Uses > 1 && (b.Membership != nil || len(b.Guests) > 0),
+		len(b.Guests) > MaxGuests, len(b.Guests) == 0 && b.GuestEpoch != 0,
 		len(b.Name) > MaxName, !utf8.ValidString(b.Name):
 		return ErrBundle
 	case b.Suite != pqxdh.Suite:
@@ -95,7 +114,49 @@ func (b *Bundle) appendBody(p []byte) []byte {
 	p = append(p, b.Name...)
 	m := b.Manifest.Append(nil)
 	p = binary.BigEndian.AppendUint16(p, uint16(len(m)))
-	return append(p, m...)
+	return b.appendExtras(append(p, m...))
+}
+
+// appendExtras appends what an invite brings beside keys.
+//
+// spec: invite.md#what-else-it-brings
+func (b *Bundle) appendExtras(p []byte) []byte {
+	at := len(p)
+	p = append(p, 0)
+	if b.Membership != nil {
+		p[at] |= flagMember
+		p = append(p, b.Membership[:]...)
+	}
+	if len(b.Guests) > 0 {
+		p[at] |= flagGuests
+		p = append(binary.BigEndian.AppendUint32(p, b.GuestEpoch), byte(len(b.Guests)))
+		for _, g := range b.Guests {
+			p = append(p, g[:]...)
+		}
+	}
+	return p
+}
+
+// parseExtras reads what appendExtras wrote, and reports whether it is well-formed.
+func (b *Bundle) parseExtras(r *reader) bool {
+	flags := r.take(1)[0]
+	if flags&^(flagMember|flagGuests) != 0 {
+		return false
+	}
+	if flags&flagMember != 0 {
+		b.Membership = (*[RealmInviteSize]byte)(r.take(RealmInviteSize))
+	}
+	if flags&flagGuests != 0 {
+		b.GuestEpoch = binary.BigEndian.Uint32(r.take(4))
+		n := int(r.take(1)[0])
+		if n < 1 || n > MaxGuests {
+			return false
+		}
+		for range n {
+			b.Guests = append(b.Guests, [GuestSize]byte(r.take(GuestSize)))
+		}
+	}
+	return r.ok
 }
 
 // Hash names the bundle by what its device signed: the handshake binds it.
@@ -143,7 +204,7 @@ func parseBody(p []byte) (b *Bundle, rest []byte, err error) {
 	prekeys := r.take(pqxdh.PrekeysSize)
 	b.Name = string(r.take(int(r.take(1)[0])))
 	m := r.take(int(binary.BigEndian.Uint16(r.take(2))))
-	if !r.ok || ask > 1 {
+	if !b.parseExtras(r) || ask > 1 {
 		return nil, nil, ErrBundle
 	}
 	if b.Route, err = addr.ParseOffer(route); err != nil {

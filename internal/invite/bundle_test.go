@@ -58,12 +58,41 @@ func TestLargestBundleFits(t *testing.T) {
 	b := alice.bundle(t, "one")
 	b.Manifest = alice.list(t, b.Manifest.NotAfter, devices...)
 	b.Name = strings.Repeat("x", MaxName)
+	bring(b)
 	if got := len(b.appendBody(nil)); got != maxBody || got+key.SignatureSize > plainSize {
 		t.Errorf("got a body of %d bytes, want %d and room for a signature in %d", got, maxBody, plainSize)
 	}
 	l := linkTo(t, b)
 	if _, err := Open(l, ok[[]byte](t)(Seal(b, alice.sign, l, stream("nonce"))), now); err != nil {
 		t.Error(err)
+	}
+}
+
+// bring gives a bundle all that an invite can bring beside keys.
+func bring(b *Bundle) {
+	b.Membership = &[RealmInviteSize]byte{1, 2, 3}
+	b.Guests = [][GuestSize]byte{{4}, {5}}
+	b.GuestEpoch = 2937
+}
+
+func TestBundleBringsMembershipAndTokens(t *testing.T) {
+	alice := newPerson(t, "alice")
+	for name, alter := range map[string]func(b *Bundle){
+		"both":          func(*Bundle) {},
+		"a membership":  func(b *Bundle) { b.Guests, b.GuestEpoch = nil, 0 },
+		"tokens":        func(b *Bundle) { b.Membership = nil },
+		"a single one":  func(b *Bundle) { b.Guests = b.Guests[:1] },
+		"nothing":       func(b *Bundle) { b.Membership, b.Guests, b.GuestEpoch = nil, nil, 0 },
+		"the epoch 0":   func(b *Bundle) { b.GuestEpoch = 0 },
+		"an empty name": func(b *Bundle) { b.Name = "" },
+	} {
+		b := alice.bundle(t, "one")
+		bring(b)
+		alter(b)
+		got := ok[*Bundle](t)(Open(linkTo(t, b), ok[[]byte](t)(Seal(b, alice.sign, linkTo(t, b), stream("nonce"))), now))
+		if !reflect.DeepEqual(got.Membership, b.Membership) || !reflect.DeepEqual(got.Guests, b.Guests) || got.GuestEpoch != b.GuestEpoch {
+			t.Errorf("%s: got %v, %v, %d", name, got.Membership, got.Guests, got.GuestEpoch)
+		}
 	}
 }
 
@@ -266,7 +295,13 @@ func TestSealRefuses(t *testing.T) {
 		"many uses of a one-time key": {func(b *Bundle) { b.Uses = 2 }, alice.sign, ErrBundle},
 		"name too long":               {func(b *Bundle) { b.Name = strings.Repeat("x", 65) }, alice.sign, ErrBundle},
 		"name not UTF-8":              {func(b *Bundle) { b.Name = "\xff" }, alice.sign, ErrBundle},
-		"suite that is not known":     {func(b *Bundle) { b.Suite++ }, alice.sign, ErrSuite},
+		"membership for many": {func(b *Bundle) {
+			b.Uses, b.Prekeys, b.Membership = 50, many, &[RealmInviteSize]byte{}
+		}, alice.sign, ErrBundle},
+		"tokens for many":         {func(b *Bundle) { b.Uses, b.Prekeys, b.Guests = 50, many, make([][GuestSize]byte, 1) }, alice.sign, ErrBundle},
+		"three tokens":            {func(b *Bundle) { b.Guests = make([][GuestSize]byte, 3) }, alice.sign, ErrBundle},
+		"an epoch of no tokens":   {func(b *Bundle) { b.GuestEpoch = 1 }, alice.sign, ErrBundle},
+		"suite that is not known": {func(b *Bundle) { b.Suite++ }, alice.sign, ErrSuite},
 	} {
 		b := alice.bundle(t, "one")
 		l := linkTo(t, b)
@@ -343,6 +378,8 @@ func FuzzParseBundle(f *testing.F) {
 	f.Add(b.appendBody(nil)[:3000])
 	b.Name, b.Ask = "", true
 	b.Manifest = alice.list(f, manifest.NotAfter(now), alice.manifest.Devices[0])
+	f.Add(b.appendBody(nil))
+	bring(b)
 	f.Add(b.appendBody(nil))
 	f.Fuzz(func(t *testing.T, p []byte) {
 		b, rest, err := parseBody(p)

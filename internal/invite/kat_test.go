@@ -76,11 +76,15 @@ func TestExamplesOfTheSpecification(t *testing.T) {
 	secret := SecretOf(key.SignPublic(example("root")), [32]byte(example("salt")))
 	l := ok[Link](t)(NewLink("Relay.Example:443", secret))
 	id := l.ID()
+	extras := Bundle{Membership: new([RealmInviteSize]byte), Guests: make([][GuestSize]byte, 1), GuestEpoch: 2937}
+	copy(extras.Membership[:], bytes.Repeat([]byte{1}, RealmInviteSize))
+	copy(extras.Guests[0][:], bytes.Repeat([]byte{2}, GuestSize))
 	for name, got := range map[string][]byte{
 		"secret": l.Secret[:],
 		"link":   []byte(l.String()),
 		"id":     id[:],
 		"key":    l.Key().Bytes(),
+		"extras": extras.appendExtras(nil),
 	} {
 		if want := example(name); !bytes.Equal(got, want) {
 			t.Errorf("%s: got %x, want %x", name, got, want)

@@ -1,6 +1,7 @@
 package contact
 
 import (
+	"bytes"
 	"fmt"
 	"io"
 	"time"
@@ -24,6 +25,12 @@ type InviteOptions struct {
 	Life  time.Duration // at most 30 days, the longest a bundle is kept
 	Label string        // for whom; stays here
 	Name  string        // what the invited person sees as ours; may be empty
+	// What it brings, for one use only: a realm invite, of which the relay keeps
+	// EntryHash, and tokens for guests.
+	Entry      *[invite.RealmInviteSize]byte
+	EntryHash  [32]byte
+	Guests     [][invite.GuestSize]byte
+	GuestEpoch uint32
 }
 
 // NewInvite makes an invite with keys and a contact route of its own. The blob
@@ -59,6 +66,7 @@ func NewInvite(tx Tx, rand io.Reader, now time.Time, id *device.Identity, realm 
 	b := &invite.Bundle{
 		Root: root, Salt: salt, Manifest: id.Manifest, Prekeys: public, Seal: key.XWingPublicOf(seal), Route: *offer,
 		Realm: realm.Pin, Suite: pqxdh.Suite, Expiry: uint64(expires.Unix()), Uses: o.Uses, Ask: ask, Name: o.Name,
+		Membership: o.Entry, Guests: o.Guests, GuestEpoch: o.GuestEpoch,
 	}
 	sealed, err := invite.Seal(b, id.Sign, link, rand)
 	if err != nil {
@@ -67,6 +75,9 @@ func NewInvite(tx Tx, rand io.Reader, now time.Time, id *device.Identity, realm 
 	r := &InviteRecord{
 		Secret: link.Secret, Realm: realm, Capability: capability, Private: private.Append(nil), Public: public.Append(nil), Bundle: b.Hash(),
 		Sealed: sealed, Seal: seal.Bytes(), Expires: expires.Unix(), Uses: o.Uses, Ask: ask, Label: o.Label, Manifest: id.Manifest.Append(nil),
+	}
+	if o.Entry != nil {
+		r.Member, r.Entry = true, bytes.Clone(o.EntryHash[:])
 	}
 	if err := tx.PutInvite(r); err != nil {
 		return nil, err

@@ -89,6 +89,10 @@ type Record struct {
 	Doubt    pad.Ref        `cbor:"23,keyasint"` // the manifest that made us stop
 	Trusted  pad.Ref        `cbor:"24,keyasint"` // the same, once a person has said that it is all right
 	Read     int64          `cbor:"25,keyasint"` // newest event that a person has seen
+	// Guest tokens for our realm, for a contact who lives on another one.
+	Guests     int   `cbor:"30,keyasint"` // that they are thought to have
+	GuestsAt   int64 `cbor:"31,keyasint"` // unix seconds when they were last given some
+	GuestsUsed int64 `cbor:"32,keyasint"` // unix seconds when they were last thought to spend one
 }
 
 // MaxGiven is how many sets of prekeys stay usable for a contact: a device that
@@ -183,6 +187,8 @@ type InviteRecord struct {
 	Delete     bool        `cbor:"15,keyasint"` // the blob still has to be deleted at the relay
 	Label      string      `cbor:"16,keyasint"` // for whom, ours alone
 	Manifest   []byte      `cbor:"17,keyasint"` // the manifest it was made under
+	Member     bool        `cbor:"18,keyasint"` // who takes it becomes a member of the realm
+	Entry      []byte      `cbor:"19,keyasint"` // hash of the realm invite in it, until the relay has it
 }
 
 // HelloSeen is a hello that used an invite: the same bytes again are answered again.

@@ -116,6 +116,9 @@ func (e *Engine) offer(tx Tx, now time.Time, r *contact.Record, accept bool, ch 
 			return err
 		}
 	}
+	if err := e.gift(tx, now, r, ctl, giftOffer); err != nil {
+		return err
+	}
 	if err := tx.PutContact(r); err != nil {
 		return err
 	}
@@ -167,6 +170,11 @@ func (e *Engine) control(tx Tx, now time.Time, r *contact.Record, said *content.
 			return e.notice(tx, now, r.ID, "they offered an address that is not valid; messages go to the old one", ch)
 		}
 		if err := e.newRoute(tx, now, r, contact.TheirRoute(int64(said.Sent), r.ID, &o, realm)); err != nil {
+			return err
+		}
+	}
+	if len(c.Guest) > 0 && e.Gifts != nil {
+		if err := e.Gifts.Keep(tx, r.Realm, c.Guest); err != nil {
 			return err
 		}
 	}

@@ -30,6 +30,7 @@ type Engine struct {
 	Name string // what contacts see as ours; may be empty
 	// Online says whether what is sealed now may leave at once.
 	Online func() bool
+	Gifts  Gifts // nil: nobody is given tokens
 }
 
 // Change is what a transaction did that others must act on once it committed.

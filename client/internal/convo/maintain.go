@@ -63,6 +63,9 @@ func (e *Engine) maintainContact(tx Tx, now time.Time, r *contact.Record, ch *Ch
 			}
 		}
 	}
+	if err := e.refill(tx, now, r, ch); err != nil {
+		return err
+	}
 	if err := e.resealOld(tx, now, r.ID, ch); err != nil {
 		return err
 	}

@@ -69,7 +69,7 @@ func (e *Engine) Pair(tx Tx, now time.Time, route *contact.RouteRecord, m wire.M
 	if err := tx.PutSession(s); err != nil {
 		return 0, nil, err
 	}
-	if err := e.answered(tx, r); err != nil {
+	if err := errors.Join(e.answered(tx, r), e.arrived(tx, now, r)); err != nil {
 		return 0, nil, err
 	}
 	shown, owes, err := e.take(tx, now, r, s, block, late, ch)

@@ -77,7 +77,7 @@ func refusal(r *Realm) error {
 // judge returns the record as it is after an announcement.
 func (r *Realm) judge(a transport.Announcement, now time.Time) *Realm {
 	next := *r
-	next.Wants, next.Class = len(a.Issuers) > 0, a.Class
+	next.Wants, next.Class, next.Gate = len(a.Issuers) > 0, a.Class, a.Gate
 	if !next.Wants {
 		return &next
 	}
@@ -120,7 +120,7 @@ func (r *Realm) judge(a transport.Announcement, now time.Time) *Realm {
 
 // differs reports whether there is something to write.
 func (r *Realm) differs(old *Realm) bool {
-	return r.Wants != old.Wants || r.Class != old.Class || r.Since != old.Since || r.Trouble != old.Trouble || !slices.Equal(r.Keys, old.Keys)
+	return r.Wants != old.Wants || r.Class != old.Class || r.Gate != old.Gate || r.Since != old.Since || r.Trouble != old.Trouble || !slices.Equal(r.Keys, old.Keys)
 }
 
 // key returns a key that was announced.

@@ -1,6 +1,9 @@
 package purse
 
 import (
+	"encoding/binary"
+	"errors"
+
 	"github.com/tacet-chat/tacet/internal/token"
 )
 
@@ -113,4 +116,42 @@ func (p *Purse) Keep(tx Tx, name string, g Gift) error {
 		return nil
 	}
 	return tx.PutChunk(c)
+}
+
+// MaxGift is the most tokens that one gift carries.
+const MaxGift = 16
+
+const giftHead = 32 + 4 + 1 // realm 32 ‖ epoch 4 ‖ count 1
+
+// ErrGift is returned for a gift that is not well-formed.
+var ErrGift = errors.New("gift of tokens is malformed")
+
+// Append appends realm 32 ‖ epoch 4 ‖ count 1 ‖ count × token 48.
+//
+// spec: content.md#guest-tokens
+func (g *Gift) Append(b []byte) []byte {
+	b = append(b, g.Pin[:]...)
+	b = binary.BigEndian.AppendUint32(b, g.Epoch)
+	b = append(b, byte(len(g.Tokens)))
+	for i := range g.Tokens {
+		b = append(b, g.Tokens[i][:]...)
+	}
+	return b
+}
+
+// ParseGift reads what Append wrote. It fails with ErrGift.
+func ParseGift(b []byte) (g Gift, err error) {
+	if len(b) < giftHead {
+		return g, ErrGift
+	}
+	n := int(b[giftHead-1])
+	if n < 1 || n > MaxGift || len(b) != giftHead+n*token.RawSize {
+		return g, ErrGift
+	}
+	copy(g.Pin[:], b)
+	g.Epoch = binary.BigEndian.Uint32(b[32:])
+	for b = b[giftHead:]; len(b) > 0; b = b[token.RawSize:] {
+		g.Tokens = append(g.Tokens, token.Raw(b))
+	}
+	return g, nil
 }

@@ -121,6 +121,7 @@ type Stands struct {
 	Wants  bool // it wants tokens
 	Member bool
 	Buys   bool // batches can be had: as a member, or with puzzles
+	Gate   string
 	Tokens bool // there is one that can be spent now
 }
 
@@ -132,7 +133,7 @@ func (p *Purse) Stands(ctx context.Context, pin [32]byte) (s Stands, err error) 
 			return err
 		}
 		c, err := pick(tx, r, 0, p.now().Unix())
-		s = Stands{Wants: r.Wants, Member: r.Member, Buys: r.buys(), Tokens: c != nil}
+		s = Stands{Wants: r.Wants, Member: r.Member, Gate: r.Gate, Buys: r.buys(), Tokens: c != nil}
 		return err
 	})
 	return s, err

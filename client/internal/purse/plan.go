@@ -178,9 +178,10 @@ func (p *Purse) when(tx Tx, r *Realm, kind token.Kind, e uint32, now int64) (int
 	return now + off, err
 }
 
-// Request returns the body of the request for a job, the same one every time.
-// solution is that of a puzzle, nil for members. It fails with ErrStale.
-func (p *Purse) Request(ctx context.Context, j *Job, solution []byte) ([]byte, error) {
+// Request returns the body of the request for a job: what is asked for is the
+// same every time. solve solves a puzzle that is bound to it; members need none.
+// It fails with ErrStale, and with the error of solve.
+func (p *Purse) Request(ctx context.Context, j *Job, solve func(binding [32]byte) (solution []byte, err error)) ([]byte, error) {
 	r, b, err := p.find(ctx, j)
 	if err != nil {
 		return nil, err
@@ -192,10 +193,13 @@ func (p *Purse) Request(ctx context.Context, j *Job, solution []byte) ([]byte, e
 	}
 	defer made.Wipe()
 	q := wire.TokenRequest{How: wire.ByCredential, Kind: j.Kind, Epoch: j.Epoch, Part: j.Part, Right: r.Credential, Blinded: made.Blinded()}
-	if j.Puzzle {
-		q.How, q.Right = wire.ByPuzzle, solution
-	}
 	p.at(BoundaryAsked)
+	if j.Puzzle {
+		q.How = wire.ByPuzzle
+		if q.Right, err = solve(token.BuyBinding(token.Kind(j.Kind), j.Epoch, j.Part, q.Blinded)); err != nil {
+			return nil, err
+		}
+	}
 	return q.Append(nil)
 }
 
@@ -338,6 +342,25 @@ func (p *Purse) Failed(ctx context.Context, j *Job, why error) error {
 		return nil
 	}
 	return err
+}
+
+// Lacks lists the realms that sell us tokens and whose key of the present day or
+// week is not known: their descriptors are to be read.
+func (p *Purse) Lacks(ctx context.Context) (all []Realm, err error) {
+	now := p.now().Unix()
+	err = p.Store.View(ctx, func(tx Tx) error {
+		all = nil
+		realms, err := tx.PurseRealms()
+		for _, r := range realms {
+			_, day := r.key(byte(token.Member), token.MemberEpoch(now))
+			_, week := r.key(byte(token.Guest), token.GuestEpoch(now))
+			if r.Name != "" && (r.Member || r.Puzzles) && (!day || !week) && r.Wants {
+				all = append(all, Realm{Pin: r.Pin, Name: r.Name})
+			}
+		}
+		return err
+	})
+	return all, err
 }
 
 // Again has what failed tried at once, as after the network came back.

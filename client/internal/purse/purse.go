@@ -73,6 +73,7 @@ type Realm struct {
 	Used       uint32   `cbor:"18,keyasint,omitempty"` // tokens taken on that day
 	Before     uint32   `cbor:"19,keyasint,omitempty"` // and on the day before
 	Swept      uint32   `cbor:"21,keyasint,omitempty"` // day on which what is over was last deleted
+	Gate       string   `cbor:"22,keyasint,omitempty"` // who may become a member
 	Trouble    Trouble  `cbor:"20,keyasint,omitempty"`
 }
 

@@ -56,7 +56,7 @@ func (r *Relay) announce(ctx context.Context, d *wire.Descriptor) error {
 	if p == nil {
 		return nil
 	}
-	a := transport.Announcement{Class: d.Class, Since: d.IssuedDay}
+	a := transport.Announcement{Class: d.Class, Since: d.IssuedDay, Gate: d.Gate}
 	for _, i := range d.Issuers {
 		a.Issuers = append(a.Issuers, transport.Issuer{Kind: byte(i.Kind), Epoch: uint32(i.Epoch), Key: i.Key})
 	}
