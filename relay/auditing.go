@@ -74,6 +74,9 @@ func (r *Relay) audited() map[string]storeFacts {
 	if r.disk != nil {
 		all["blobs"] = r.disk
 	}
+	if r.parked.disk != nil {
+		all["park"] = r.parked.disk
+	}
 	return all
 }
 

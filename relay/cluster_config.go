@@ -84,6 +84,8 @@ func (c *Config) checkCluster(bad func(keyName, hint string) error) error {
 			"the authority's look at the name would lead to any of the nodes: leave domain empty, and clients check the realm key"}
 	case slices.Contains(c.Roles, RoleBlob) && !x.Blobs:
 		return &Problem{errors.New("roles: nodes of a cluster do not share blobs"), `set roles = ["live"], and on the one node that keeps them cluster.blobs = true`}
+	case slices.Contains(c.Roles, RolePark):
+		return &Problem{errors.New("roles: nodes of a cluster do not share what is parked"), `take "park" out of the roles of every node`}
 	case !slices.Contains(c.Roles, RoleLive):
 		return &Problem{errors.New("roles: a node of a cluster is live"), `put "live" among the roles`}
 	}

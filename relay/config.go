@@ -75,7 +75,7 @@ type Config struct {
 	Data string `toml:"data"`
 
 	// What this relay does: "live" carries cells between those who are
-	// connected, "blob" keeps invites and files.
+	// connected, "blob" keeps invites and files, "park" keeps cells for who is away.
 	Roles []string `toml:"roles"`
 
 	// Seconds for which an address lives: 600, 1800 or 3600. Shorter hides more
@@ -97,6 +97,14 @@ type Config struct {
 	// Room for blobs on disk in MiB, 1 to 1048576. Without a data directory it is
 	// memory, and never more than 64.
 	BlobMiB int `toml:"blob_mib"`
+
+	// With role "park": days that a cell waits at the longest, 1 to 60. Devices ask
+	// for less, mostly for 7.
+	ParkDays int `toml:"park_days"`
+
+	// With role "park": room for cells that wait, in MiB, 1 to 1048576; each takes
+	// 2 KiB. Without a data directory it is memory, and never more than 64.
+	ParkMiB int `toml:"park_mib"`
 
 	// Connections of one sort (requests, putting, watching) that are open at one
 	// moment. Each takes a file descriptor, and 10 to 20 KiB of memory. One network
@@ -151,6 +159,7 @@ const MaxConfig = 64 << 10
 const (
 	RoleLive = "live"
 	RoleBlob = "blob"
+	RolePark = "park"
 )
 
 // Default returns the configuration of a relay that is told nothing: on
@@ -158,7 +167,7 @@ const (
 func Default() Config {
 	return Config{
 		Listen: "127.0.0.1:7117", TLS: "auto", Data: defaultData(), Roles: []string{RoleLive, RoleBlob},
-		ACMECA: acme.LetsEncrypt, ProxyTrust: []string{"127.0.0.1", "::1"}, Period: 1800, Ping: 60, WindowMiB: 64, QueueMiB: 64, BlobMiB: 1024, MaxConnections: 4096,
+		ACMECA: acme.LetsEncrypt, ProxyTrust: []string{"127.0.0.1", "::1"}, Period: 1800, Ping: 60, WindowMiB: 64, QueueMiB: 64, BlobMiB: 1024, ParkDays: 30, ParkMiB: 1024, MaxConnections: 4096,
 		Cluster:          Cluster{Drain: 5},
 		LimitConnections: 6000, LimitWatches: 3000, LimitPuts: 6000, LimitBlobs: 60, LimitReads: 6000,
 	}
@@ -232,8 +241,8 @@ func (c *Config) check() error {
 		return err
 	}
 	for _, role := range c.Roles {
-		if role != RoleLive && role != RoleBlob {
-			return bad("roles", `roles are "live" and "blob"`)
+		if role != RoleLive && role != RoleBlob && role != RolePark {
+			return bad("roles", `roles are "live", "blob" and "park"`)
 		}
 	}
 	if err := c.checkCluster(bad); err != nil {
@@ -256,6 +265,8 @@ func (c *Config) check() error {
 		between("window_mib", c.WindowMiB, 1, 4096),
 		between("queue_mib", c.QueueMiB, 1, 4096),
 		between("blob_mib", c.BlobMiB, 1, 1<<20),
+		between("park_days", c.ParkDays, 1, 60),
+		between("park_mib", c.ParkMiB, 1, 1<<20),
 		between("max_connections", c.MaxConnections, 1, 1_000_000),
 		between("limit_connections", c.LimitConnections, 1, gate.MaxLimit),
 		between("limit_watches", c.LimitWatches, 1, gate.MaxLimit),

@@ -91,7 +91,7 @@ func TestConfigurationsThatAreRefused(t *testing.T) {
 		"tls = 'off'\nlisten = '192.0.2.1:7117'":                                      "loopback",
 		"tls = 'off'\nlisten = '[::]:7117'":                                           "loopback",
 		"tls = 'off'\nlisten = 'example.org:1'":                                       "loopback",
-		"roles = ['park']":                                                            "roles",
+		"roles = ['pool']":                                                            "roles",
 		"period = 60":                                                                 "period",
 		"ping = 4":                                                                    "ping",
 		"ping = 241":                                                                  "ping",

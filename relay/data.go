@@ -20,6 +20,7 @@ const (
 	lockFile  = "lock"
 	keyFile   = "realm.key"
 	blobFile  = "blobs.db" // with companions -wal and -mark
+	parkFile  = "park.db"  // with companion -wal
 	socketUse = "status.sock"
 )
 

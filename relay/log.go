@@ -24,6 +24,7 @@ const (
 	eventKey      = "made a new realm key"
 	eventRenewed  = "the blob store was put back from a copy: it has a new receipt key"
 	eventStore    = "the blob store failed"
+	eventPark     = "the store of parked cells failed"
 	eventName     = "a certificate for a name could not be had: `tacet-relay status` says why"
 	eventPanic    = "a request ended in a fault of the relay"
 	eventOther    = "something that has no words here"
@@ -31,7 +32,7 @@ const (
 
 var events = map[string]bool{
 	eventReady: true, eventStopping: true, eventStopped: true, eventKey: true,
-	eventRenewed: true, eventStore: true, eventName: true, eventPanic: true, eventOther: true,
+	eventRenewed: true, eventStore: true, eventPark: true, eventName: true, eventPanic: true, eventOther: true,
 }
 
 // attributes are the keys an event may carry, and what their values look like.

@@ -6,6 +6,7 @@ import (
 	"syscall"
 
 	"github.com/tacet-chat/tacet/relay/internal/blob"
+	"github.com/tacet-chat/tacet/relay/internal/park"
 	"github.com/tacet-chat/tacet/relay/internal/sqlite"
 )
 
@@ -64,7 +65,7 @@ func advise(err error, dir string) error {
 // cause puts an error into one of a few words that may be logged.
 func cause(err error) string {
 	switch {
-	case errors.Is(err, ErrFull), errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
+	case errors.Is(err, ErrFull), errors.Is(err, park.ErrFull), errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
 		return "full"
 	case errors.Is(err, syscall.EROFS), errors.Is(err, fs.ErrPermission):
 		return "read-only"

@@ -3,12 +3,12 @@
 // to whom. New makes one from a Config, Handler is its API, Run serves it.
 //
 // The parts live below internal/: hub (the live path), blob (blobs and their
-// receipts), gate (limits), proxy (what a proxy in front says of its client),
+// receipts), park (cells that wait for who is away), gate (limits), proxy (what a proxy in front says of its client),
 // acme (certificates for names),
 // memory and sqlite (what keeps blobs). This package
 // joins them: configuration, data directory, realm key, TLS, the guard in front
 // of every request, the status socket, doctor. It opens no message, and has no
-// code that could; parking, pool, shelf, log, wake and front are not in it.
+// code that could; pool, shelf, log, wake and front are not in it.
 //
 // Spec: docs/spec/relay-api.md.
 package relay
@@ -68,6 +68,7 @@ type Relay struct {
 	link   link          // of mesh
 	peers  *certificates // for routes to other nodes; nil without
 	blobs  *blob.Blobs   // nil if the role is off
+	parked parking       // nothing if the role is off
 	disk   *sqlite.Store // nil without a data directory or the role
 
 	descriptor []byte // signed
@@ -105,7 +106,7 @@ func New(cfg Config) (_ *Relay, err error) {
 	}
 	if r.gate, err = gate.New(gate.Limits{
 		Connections: cfg.LimitConnections, Watches: cfg.LimitWatches, Puts: cfg.LimitPuts, Blobs: cfg.LimitBlobs, Reads: cfg.LimitReads,
-		Held: cfg.MaxConnections, Sockets: sockets(), Alone: cfg.loopback() && cfg.front() == frontNone && cfg.Onion == "" && cfg.Listener == nil,
+		Held: cfg.MaxConnections, Sockets: sockets(), Alone: r.alone(),
 	}, rand.Reader); err != nil {
 		return nil, err
 	}
@@ -135,9 +136,19 @@ func New(cfg Config) (_ *Relay, err error) {
 		Realm: r.public, Time: second, Live: time.Duration(cfg.Period) * time.Second, Ping: time.Duration(cfg.Ping) * time.Second,
 		WindowBytes: cfg.WindowMiB << 20, QueueBytes: cfg.QueueMiB << 20, Addresses: max(minAddresses, perConnection*cfg.MaxConnections), Binding: cfg.secure(), Origins: cfg.Origins, Limit: r.gate,
 	})
+	if r.has(RolePark) {
+		if err := r.openParking(); err != nil {
+			return nil, err
+		}
+	}
 	r.describe(key.SignPublicOf(second))
 	r.handler = r.guard(r.routes())
 	return r, nil
+}
+
+// alone reports whether only peers on loopback can come.
+func (r *Relay) alone() bool {
+	return r.cfg.loopback() && r.cfg.front() == frontNone && r.cfg.Onion == "" && r.cfg.Listener == nil
 }
 
 func (r *Relay) has(role string) bool { return slices.Contains(r.cfg.Roles, role) }
@@ -215,6 +226,7 @@ func (r *Relay) describe(second key.SignPublic) {
 	if r.blobs != nil {
 		d.Receipts, d.BlobMax, d.BlobDays = r.blobs.ReceiptKey(), wire.MaxBlob, blob.MaxFileDays
 	}
+	r.describeParking(&d)
 	body := d.Encode()
 	r.descriptor = wire.AppendSigned(nil, key.SignMessage(r.realm, wire.LabelDescriptor, body), body)
 }
@@ -289,6 +301,7 @@ func (r *Relay) run(ctx context.Context) error {
 	if r.blobs != nil {
 		front.run(r.sweep)
 	}
+	r.runParking(parts, front)
 	if r.mesh != nil {
 		parts.run(r.runMesh)
 	}
@@ -375,6 +388,7 @@ func (r *Relay) Close() error {
 		errs = append(errs, advise(r.disk.Close(), r.cfg.Data))
 		r.disk = nil
 	}
+	errs = append(errs, r.closeParking())
 	if r.unlock != nil {
 		errs = append(errs, r.unlock())
 		r.unlock = nil

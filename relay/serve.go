@@ -47,6 +47,7 @@ func (r *Relay) routes() http.Handler {
 		mux.HandleFunc("GET /v1/blob/{id}", r.blobs.ServeGet)
 		mux.HandleFunc("DELETE /v1/blob/{id}", r.blobs.ServeDelete)
 	}
+	r.routeParking(mux)
 	return mux
 }
 

@@ -54,6 +54,16 @@ func Inventory() []Table {
 			{"hash", "8 bytes under the key", "nothing is spent or issued twice", "until that day", "for a token, whoever has it; for a batch, whoever has the credential and the key"},
 			{"request", "8 bytes under the key; none for tokens", "to answer a device again that lost the answer", "until that day", "the request, for whoever recorded it"},
 		}},
+		{"park", "parked", "one row for each cell that waits for a device", []Column{
+			{"address", "32 bytes, the blinded key of a route for one day", "whoever proves to own it takes the cell", "until the ack or the expiry", "cells at the same address, all of one sender and one receiver on one day"},
+			{"id", "16 bytes of a keyed hash of address and cell", "to ack the row, and to keep a cell once that comes twice", "as address", "whoever has address, cell and the store's key"},
+			{"until", "unix second of a whole minute, hour or day", "to delete the row then", "as address", "the day, hour or minute in which it was put, for lives that are known"},
+			{"body", "the cell, sealed by its sender and once more under the key of its epoch", "to give it to the device", "as address; unreadable from the end of the epoch in any copy", "nothing without the keys of both ends"},
+		}},
+		{"park", "epoch", "one row for each day on which something ends, and one for the key of ids", []Column{
+			{"day", "a UTC day; 0 for the key of ids", "to destroy the key when the day is over", "until the end of that day; 0 stays", "nothing"},
+			{"secret", "32 random bytes", "to seal bodies so that they die with the day, and to make ids", "as day", "bodies of that day, while it lasts"},
+		}},
 	}
 }
 
@@ -62,6 +72,8 @@ func classes(store string) []int64 {
 	switch store {
 	case "blobs":
 		return []int64{4096, 16384, 65536, 262144}
+	case "park":
+		return []int64{1296}
 	}
 	return nil
 }

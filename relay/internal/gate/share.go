@@ -93,3 +93,11 @@ func (g *Gate) fits(some, all, most int, local bool) bool {
 	}
 	return int64(some) < free*free/(shareNetwork*int64(most))
 }
+
+// Network returns what stands for a peer's network where something is counted by
+// it, and whether the peer is local: on loopback, or without an address, and so
+// may stand for many.
+func Network(remote netip.Addr) (network [8]byte, local bool) {
+	n := networkOf(remote)
+	return n, n.local()
+}

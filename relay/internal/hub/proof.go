@@ -17,6 +17,7 @@ const firstProofs = 64
 // batch is a few proofs of one connection on their way to a verifier.
 type batch struct {
 	proof wire.Proof // all but the address
+	tail  []byte     // behind the proof
 	sets  []byte     // k × (address 32 ‖ signature 64)
 	good  chan bool
 }
@@ -53,7 +54,7 @@ func (b *batch) check() bool {
 	var space [256]byte
 	for s := b.sets; len(s) > 0; s = s[wire.ProofSize:] {
 		b.proof.Address = wire.Address(s)
-		if !ed25519.Verify(s[:wire.AddressSize], b.proof.Append(space[:0]), s[wire.AddressSize:wire.ProofSize]) {
+		if !ed25519.Verify(s[:wire.AddressSize], append(b.proof.Append(space[:0]), b.tail...), s[wire.AddressSize:wire.ProofSize]) {
 			return false
 		}
 	}
