@@ -62,7 +62,11 @@ func TestAChangedResponseIsRefused(t *testing.T) {
 // The large answer: its last element is as well proven as its first.
 func TestALargeResponseIsProvenToItsEnd(t *testing.T) {
 	d := dealOf(t)
-	for _, at := range []int{0, Part / 2, Part - 1} {
+	places := []int{Part - 1, 0, Part / 2}
+	if testing.Short() {
+		places = places[:1]
+	}
+	for _, at := range places {
 		bad := bytes.Clone(d.response)
 		e, _ := parseElement(bad[ProofSize+at*ElementSize:][:ElementSize])
 		e.Add(e, group.Ristretto255.Generator())

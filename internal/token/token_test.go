@@ -102,24 +102,34 @@ func TestTheSameSeedAsksForTheSame(t *testing.T) {
 	if !bytes.Equal(again.Blinded(), d.batch.Blinded()) {
 		t.Error("got another request from the same seed")
 	}
+	again.Wipe()
 	// The issuer answers it again, with another proof: the tokens are the same.
-	response, err := d.issuer.Evaluate(again.Blinded(), stream("another proof"))
-	if err != nil {
-		t.Fatal(err)
+	const n = 16
+	var tokens [2][]Raw
+	var proofs [2][]byte
+	for i := range tokens {
+		b, err := deriveBatch(seedOf("batch"), Member, day, 0, n)
+		if err != nil {
+			t.Fatal(err)
+		}
+		response, err := d.issuer.evaluate(b.Blinded(), n, stream(fmt.Sprint("proof ", i)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		proofs[i] = response[:ProofSize]
+		if tokens[i], err = b.Finish(d.issuer.Public(), response); err != nil {
+			t.Fatal(err)
+		}
+		b.Wipe()
 	}
-	if bytes.Equal(response[:ProofSize], d.response[:ProofSize]) {
+	if bytes.Equal(proofs[0], proofs[1]) {
 		t.Error("got the same proof from other randomness")
 	}
-	tokens, err := again.Finish(d.issuer.Public(), response)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for i := range tokens {
-		if tokens[i] != d.tokens[i] {
-			t.Fatalf("token %d differs", i)
+	for i := range n {
+		if tokens[0][i] != tokens[1][i] || tokens[0][i] != d.tokens[i] {
+			t.Errorf("token %d differs", i)
 		}
 	}
-	again.Wipe()
 }
 
 func TestARawTokenIsNotPrinted(t *testing.T) {
