@@ -67,7 +67,7 @@ const layers = `
 	relay/internal/storetest: internal/key internal/wire relay/internal/blob relay/internal/gate relay/internal/park
 	relay/internal/postgres:  internal/key internal/wire relay/internal/blob relay/internal/gate relay/internal/park
 	relay:                    internal/hunt internal/key internal/wire relay/internal/...
-	relay/internal/redis:     relay/internal/gate
+	relay/internal/redis:     relay/internal/gate relay/internal/park
 
 	relay/setup:             relay
 

@@ -15,7 +15,7 @@ import (
 const (
 	recordCost = 256 // bytes that a record counts beside its content
 	sweepBatch = 256 // rows that one step of a sweep takes
-	tries      = 4   // of a put that meets a record just as that goes
+	tries      = 4   // of a put that meets a record, or the table of an epoch, just as that goes
 )
 
 // Blobs is a blob.Store.

@@ -89,27 +89,13 @@ func (m *Members) Sweep(ctx context.Context, today gate.Day) error {
 // run with before. It runs for one node at a time, and the day counts as used
 // before make has it.
 func (d *DB) Raise(ctx context.Context, at gate.Day, make func(gate.Day) error) error {
-	ctx, cancel := context.WithTimeout(ctx, 3*within)
-	defer cancel()
-	c, err := d.pool.Acquire(ctx)
-	if err != nil {
-		return explain(err)
-	}
-	defer c.Release()
-	if _, err := c.Exec(ctx, "SELECT pg_advisory_lock($1)", turn); err != nil {
-		return explain(err)
-	}
-	// The connection is closed where the lock cannot be given back, and so is it.
-	defer func() {
-		if _, err := c.Exec(context.WithoutCancel(ctx), "SELECT pg_advisory_unlock($1)", turn); err != nil {
-			c.Conn().Close(context.WithoutCancel(ctx))
+	return d.alone(ctx, func(c *pgx.Conn) error {
+		var day int32
+		if err := c.QueryRow(ctx, "UPDATE tacet SET began = greatest(began + 1, $1) RETURNING began", int32(at)).Scan(&day); err != nil {
+			return err
 		}
-	}()
-	var day int32
-	if err := c.QueryRow(ctx, "UPDATE tacet SET began = greatest(began + 1, $1) RETURNING began", int32(at)).Scan(&day); err != nil {
-		return explain(err)
-	}
-	return make(gate.Day(day))
+		return make(gate.Day(day))
+	})
 }
 
 var _ gate.Members = (*Members)(nil)

@@ -1,6 +1,6 @@
 // Package postgres keeps what the nodes of a realm share in one PostgreSQL
-// database. It implements blob.Store; blob contents and their records are
-// durable, the key for receipts beside them.
+// database. It implements blob.Store, gate.Members and park.Store; blobs and members
+// are durable, the key for receipts beside them.
 //
 // It makes its tables at the first start, whichever node comes first, and
 // refuses those of a newer version or of another realm. A server that restarts
@@ -155,4 +155,24 @@ func (d *DB) exec(ctx context.Context, sql string, args ...any) (int64, error) {
 	defer cancel()
 	tag, err := d.pool.Exec(ctx, sql, args...)
 	return tag.RowsAffected(), explain(err)
+}
+
+// alone runs do while no other node runs it, or looks at the tables.
+func (d *DB) alone(ctx context.Context, do func(c *pgx.Conn) error) error {
+	ctx, cancel := context.WithTimeout(ctx, 3*within)
+	defer cancel()
+	c, err := d.pool.Acquire(ctx)
+	if err != nil {
+		return explain(err)
+	}
+	defer c.Release()
+	if _, err := c.Exec(ctx, "SELECT pg_advisory_lock($1)", turn); err != nil {
+		return explain(errors.Join(err, c.Conn().Close(ctx))) // it may have it all the same
+	}
+	err = do(c.Conn())
+	// Where the lock cannot be given back the connection goes, and the lock with it.
+	if _, uerr := c.Exec(context.WithoutCancel(ctx), "SELECT pg_advisory_unlock($1)", turn); uerr != nil {
+		c.Conn().Close(context.WithoutCancel(ctx))
+	}
+	return explain(err)
 }

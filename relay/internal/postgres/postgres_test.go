@@ -12,6 +12,7 @@ import (
 	"github.com/tacet-chat/tacet/lab/servers"
 	"github.com/tacet-chat/tacet/relay/internal/blob"
 	"github.com/tacet-chat/tacet/relay/internal/gate"
+	"github.com/tacet-chat/tacet/relay/internal/park"
 	"github.com/tacet-chat/tacet/relay/internal/storetest"
 )
 
@@ -64,6 +65,23 @@ func TestBlobsOfThreeNodes(t *testing.T) {
 		r := &round{}
 		for range 3 {
 			r.nodes = append(r.nodes, open(t, at).Blobs(max))
+		}
+		return r
+	})
+}
+
+func TestPark(t *testing.T) {
+	storetest.Park(t, func(t *testing.T, rows int) park.Store {
+		return open(t, fresh(t)).Park(int64(rows)*park.RowCost, &mapKeys{})
+	})
+}
+
+func TestParkOfThreeNodes(t *testing.T) {
+	storetest.Park(t, func(t *testing.T, rows int) park.Store {
+		at, keys := fresh(t), &mapKeys{}
+		r := &parkRound{}
+		for range 3 {
+			r.nodes = append(r.nodes, open(t, at).Park(int64(rows)*park.RowCost, keys))
 		}
 		return r
 	})

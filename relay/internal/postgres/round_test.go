@@ -2,12 +2,16 @@ package postgres
 
 import (
 	"context"
+	"crypto/rand"
+	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/tacet-chat/tacet/internal/key"
 	"github.com/tacet-chat/tacet/internal/wire"
 	"github.com/tacet-chat/tacet/relay/internal/blob"
 	"github.com/tacet-chat/tacet/relay/internal/gate"
+	"github.com/tacet-chat/tacet/relay/internal/park"
 )
 
 // round is several nodes, asked one after the other.
@@ -66,4 +70,90 @@ func (r *memberRound) Revoke(ctx context.Context, hash [32]byte) error {
 
 func (r *memberRound) Sweep(ctx context.Context, today gate.Day) error {
 	return r.next().Sweep(ctx, today)
+}
+
+// parkRound is the same of parked cells.
+type parkRound struct {
+	nodes []*Park
+	n     atomic.Uint32
+}
+
+func (r *parkRound) next() *Park { return r.nodes[int(r.n.Add(1))%len(r.nodes)] }
+
+func (r *parkRound) Put(ctx context.Context, rows []park.Row, now time.Time) ([]wire.ParkVerdict, error) {
+	return r.next().Put(ctx, rows, now)
+}
+
+func (r *parkRound) Take(ctx context.Context, at []wire.Address, after park.Mark, now time.Time) ([]wire.Parked, error) {
+	return r.next().Take(ctx, at, after, now)
+}
+
+func (r *parkRound) Ack(ctx context.Context, at wire.Address, ids []wire.RowID) (int, error) {
+	return r.next().Ack(ctx, at, ids)
+}
+
+func (r *parkRound) Sweep(ctx context.Context, now, last time.Time) (int, error) {
+	return r.next().Sweep(ctx, now, last)
+}
+
+// mapKeys is a park.Keys in memory.
+type mapKeys struct {
+	mu   sync.Mutex
+	ids  *park.Key
+	keys map[park.Epoch]park.Key
+}
+
+func (m *mapKeys) ParkKeys(_ context.Context, epochs []park.Epoch, create bool) (*park.Key, []*park.Key, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.ids == nil {
+		return nil, nil, park.ErrNoKeys
+	}
+	ids := *m.ids
+	var all []*park.Key
+	for _, e := range epochs {
+		k, ok := m.keys[e]
+		if !ok && !create {
+			all = append(all, nil)
+			continue
+		}
+		if !ok {
+			fresh, err := park.NewKey(rand.Reader)
+			if err != nil {
+				return nil, nil, err
+			}
+			k = *fresh
+			m.keys[e] = k
+		}
+		all = append(all, &k)
+	}
+	return &ids, all, nil
+}
+
+func (m *mapKeys) BeginParkKeys(context.Context) (err error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.ids == nil {
+		m.keys = map[park.Epoch]park.Key{}
+		m.ids, err = park.NewKey(rand.Reader)
+	}
+	return err
+}
+
+func (m *mapKeys) DropParkKeys(_ context.Context, first, last park.Epoch) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for e := range m.keys {
+		if e < first || e > last {
+			delete(m.keys, e)
+		}
+	}
+	return nil
+}
+
+// lose is what becomes of the keys when their server is started again.
+func (m *mapKeys) lose() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.ids, m.keys = nil, nil
 }

@@ -98,7 +98,7 @@ func (d *DB) prepare(ctx context.Context, c *pgx.Conn) error {
 
 // create makes the tables, with a new key.
 func (d *DB) create(ctx context.Context, tx pgx.Tx) (err error) {
-	if _, err := tx.Exec(ctx, schema); err != nil {
+	if _, err := tx.Exec(ctx, schema+parkSchema); err != nil {
 		return err
 	}
 	if d.sign, err = key.Generate[key.SignRole](d.opt.Random); err != nil {
