@@ -48,7 +48,7 @@ const layers = `
 	client/internal/fetch:   client/transport internal/key internal/wire
 	client/internal/purse:   client/transport internal/key internal/token internal/wire
 	client/internal/vault:   client/internal/contact client/internal/convo client/internal/outbox client/internal/purse internal/key internal/wire
-	client:                  client/internal/... client/transport internal/addr internal/content internal/invite internal/key internal/manifest internal/sealed internal/wire
+	client:                  client/internal/... client/transport internal/addr internal/content internal/invite internal/key internal/manifest internal/pad internal/sealed internal/token internal/wire
 
 	relay/internal/acme:
 	relay/internal/acme/acmetest:

@@ -110,6 +110,9 @@ type InviteOptions struct {
 	Ask   bool          `json:"ask,omitempty"`  // ask before accepting, also when it is for one
 	Life  time.Duration `json:"life,omitempty"` // default 7 days, at most 30
 	Label string        `json:"label,omitempty"`
+	// Outside leaves out the membership of our realm, which an invite for one
+	// brings where members may invite.
+	Outside bool `json:"outside,omitempty"`
 }
 
 // Invite is an invite of ours.
@@ -121,8 +124,10 @@ type Invite struct {
 	Used    int       `json:"used"`
 	Ask     bool      `json:"ask"`
 	Expires time.Time `json:"expires"`
-	State   string    `json:"state"`  // open, used, revoked, expired
-	Online  bool      `json:"online"` // the relay has the bundle: the link works
+	State   string    `json:"state"`            // open, used, revoked, expired
+	Online  bool      `json:"online"`           // the relay has the bundle: the link works
+	Member  bool      `json:"member,omitempty"` // it makes who has no relay a member of ours
+	Note    string    `json:"note,omitempty"`   // why it does not, from NewInvite
 }
 
 // Preview is what a link leads to, before anything is committed.
@@ -134,14 +139,19 @@ type Preview struct {
 	SafetyNumber string    `json:"safety_number"` // with us, 60 digits
 	Expires      time.Time `json:"expires"`
 	OneUse       bool      `json:"one_use"`
-	Asks         bool      `json:"asks"` // its maker will be asked
+	Asks         bool      `json:"asks"`             // its maker will be asked
+	Realm        bool      `json:"realm,omitempty"`  // it is a realm's: nobody invites, and the fields of a person are empty
+	Member       bool      `json:"member,omitempty"` // accepting makes us a member of the relay's realm
 }
 
 // AcceptOptions accept an invite.
 type AcceptOptions struct {
 	Link string `json:"link"`
 	Name string `json:"name,omitempty"` // our name for them
-	Text string `json:"text,omitempty"` // first message, at most 900 bytes
+	Text string `json:"text,omitempty"` // first message, at most 900 bytes; 700 to somebody on another relay if ours wants tokens
+	// Progress, if set, is told how it goes, in words for people, when this process
+	// owns the profile.
+	Progress func(string) `json:"-"`
 }
 
 // Status is the state of a profile.

@@ -113,7 +113,12 @@ func (c *Client) blobs(ctx context.Context) bool {
 	for _, inv := range invites {
 		switch {
 		case len(inv.Sealed) > 0 && !inv.Gone:
-			done = c.putBundle(ctx, inv) == nil && done
+			err := c.putBundle(ctx, inv)
+			if len(inv.Entry) > 0 && (errors.Is(err, transport.ErrOutside) || errors.Is(err, transport.ErrLimit)) {
+				err = c.entryRefused(ctx, inv)
+				c.wake() // its bundle goes next
+			}
+			done = err == nil && done
 		case inv.Delete:
 			done = c.deleteBundle(ctx, inv) == nil && done
 		}
@@ -127,12 +132,39 @@ func (c *Client) putBundle(ctx context.Context, inv *contact.InviteRecord) error
 	if err != nil {
 		return err
 	}
+	if len(inv.Entry) > 0 {
+		if err := c.putEntry(ctx, r, inv); err != nil {
+			return err
+		}
+	}
 	days := (inv.Expires - time.Now().Unix() + 86399) / 86400
 	put := wire.BlobPut{Kind: wire.BlobFile, Days: byte(max(1, min(days, 30))), Capability: capabilityHash(inv.Capability), ID: inv.Link().ID(), Content: inv.Sealed}
 	if _, err := r.PutBlob(ctx, &put); err != nil {
 		return networkError(err)
 	}
 	return c.inviteDone(ctx, inv.ID, func(i *contact.InviteRecord) { i.Sealed = nil })
+}
+
+// putEntry makes the realm invite work that an invite brings. It goes first: who
+// has the link must be able to become a member.
+func (c *Client) putEntry(ctx context.Context, r Relay, inv *contact.InviteRecord) error {
+	gate, ok := r.(Gate)
+	if !ok {
+		return transport.ErrRefused
+	}
+	days := (inv.Expires - time.Now().Unix() + 86399) / 86400
+	if err := gate.MakeInvite(ctx, [32]byte(inv.Entry), byte(max(1, min(days, 30)))); err != nil {
+		return err
+	}
+	inv.Entry = nil
+	return c.inviteDone(ctx, inv.ID, func(i *contact.InviteRecord) { i.Entry = nil })
+}
+
+// entryRefused goes on without the realm invite that an invite brings: whoever is
+// no member cannot come in by it.
+func (c *Client) entryRefused(ctx context.Context, inv *contact.InviteRecord) error {
+	inv.Entry = nil
+	return c.inviteDone(ctx, inv.ID, func(i *contact.InviteRecord) { i.Entry, i.Member = nil, false })
 }
 
 func (c *Client) deleteBundle(ctx context.Context, inv *contact.InviteRecord) error {

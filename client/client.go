@@ -10,6 +10,7 @@ import (
 	"github.com/tacet-chat/tacet/client/internal/convo"
 	"github.com/tacet-chat/tacet/client/internal/inbox"
 	"github.com/tacet-chat/tacet/client/internal/outbox"
+	"github.com/tacet-chat/tacet/client/internal/purse"
 	"github.com/tacet-chat/tacet/client/internal/vault"
 	"github.com/tacet-chat/tacet/internal/key"
 )
@@ -24,6 +25,11 @@ type Client struct {
 	keys   *keyring
 	feed   feed
 	acks   *ackClock
+	purse  *purse.Purse
+
+	fetching  chan struct{}     // holds a token while batches are fetched
+	wanting   map[[32]byte]bool // realms whose tokens have run out; whoever fetches has it
+	lookPurse chan struct{}     // wakes buy
 
 	mu      sync.Mutex // guards the rest
 	profile profile
@@ -56,6 +62,9 @@ func Open(ctx context.Context, o Options) (*Client, error) {
 	c := &Client{opt: o, lock: lock, vault: v, realms: newRealms(o.Network), work: make(chan struct{}, 1), returned: make(chan struct{}, 1), homed: make(chan struct{}, 1)}
 	c.keys = newKeyring(c)
 	c.acks = newAckClock(c)
+	c.purse = newPurse(c)
+	c.realms.pay = c.purse.Of
+	c.fetching, c.lookPurse, c.wanting = make(chan struct{}, 1), make(chan struct{}, 1), map[[32]byte]bool{}
 	if err := c.load(ctx); err != nil {
 		return nil, errors.Join(vaultError(err), v.Close(), lock.Release())
 	}

@@ -8,9 +8,11 @@ import (
 	"github.com/tacet-chat/tacet/client/internal/contact"
 	"github.com/tacet-chat/tacet/client/internal/convo"
 	"github.com/tacet-chat/tacet/client/internal/fetch"
+	"github.com/tacet-chat/tacet/client/internal/purse"
 	"github.com/tacet-chat/tacet/client/internal/vault"
 	"github.com/tacet-chat/tacet/client/transport"
 	"github.com/tacet-chat/tacet/internal/invite"
+	"github.com/tacet-chat/tacet/internal/wire"
 )
 
 // pairs says what the halves' errors are called outside. The first that fits counts.
@@ -22,7 +24,8 @@ var pairs = []struct{ inside, outside error }{
 	{convo.ErrStopped, ErrStopped}, {convo.ErrNotYet, ErrNotYet}, {convo.ErrBlocked, ErrRefusedTo}, {convo.ErrGone, ErrGone},
 	{convo.ErrSent, ErrSent}, {convo.ErrEmpty, ErrEmpty}, {convo.ErrLong, ErrLong},
 	{invite.ErrNoInvite, ErrLink}, {invite.ErrCode, ErrLinkTypo}, {invite.ErrVersion, ErrLinkNewer}, {invite.ErrExpired, ErrUsed},
-	{invite.ErrSeveral, ErrSeveral}, {invite.ErrRelay, ErrLink}, {invite.ErrSuite, ErrLinkNewer},
+	{invite.ErrSeveral, ErrSeveral}, {wire.ErrRealmLink, ErrLinkTypo}, {wire.ErrRealmLinkVersion, ErrLinkNewer}, {purse.ErrProof, ErrTokenKeys},
+	{invite.ErrRelay, ErrLink}, {invite.ErrSuite, ErrLinkNewer},
 	{fetch.ErrSize, ErrForged}, {invite.ErrForged, ErrForged}, {invite.ErrBundle, ErrForged},
 }
 
@@ -48,6 +51,10 @@ func networkError(err error) error {
 		return ErrForged
 	case errors.Is(err, transport.ErrFronted):
 		return ErrFronted
+	case errors.Is(err, transport.ErrIssuer), errors.Is(err, purse.ErrProof):
+		return ErrTokenKeys
+	case errors.Is(err, transport.ErrEmpty), errors.Is(err, transport.ErrSpent):
+		return ErrNoTokens
 	case errors.Is(err, transport.ErrIdentity):
 		return ErrRelayKey
 	case errors.Is(err, transport.ErrForeign):

@@ -72,6 +72,11 @@ func (c *Client) catchUp(ctx context.Context) (connected bool, err error) {
 	}
 	c.acks.flush()
 	c.acks.settled(ctx)
+	select { // a batch that is being fetched may end: nobody is here every day
+	case c.fetching <- struct{}{}:
+		<-c.fetching
+	case <-ctx.Done():
+	}
 	stop()
 	return true, <-ended
 }

@@ -3,11 +3,13 @@ package client
 import (
 	"context"
 	"errors"
+	"io"
 	"time"
 
 	"github.com/tacet-chat/tacet/client/internal/contact"
 	"github.com/tacet-chat/tacet/client/internal/convo"
 	"github.com/tacet-chat/tacet/client/internal/fetch"
+	"github.com/tacet-chat/tacet/client/internal/purse"
 	"github.com/tacet-chat/tacet/client/internal/vault"
 	"github.com/tacet-chat/tacet/client/transport"
 	"github.com/tacet-chat/tacet/internal/content"
@@ -42,26 +44,67 @@ func (c *Client) NewInvite(ctx context.Context, o InviteOptions) (Invite, error)
 	if o.Uses < 1 || o.Uses > contact.MaxInviteUses || o.Life < time.Minute || o.Life > 30*24*time.Hour {
 		return Invite{}, ErrState
 	}
-	var inv *contact.InviteRecord
-	err := c.update(ctx, func(tx vault.Store, now time.Time) (_ *convo.Change, err error) {
-		inv, err = contact.NewInvite(tx, c.opt.rand(), now, c.engine.Self, p.Realm, p.Live,
-			contact.InviteOptions{Uses: uint16(o.Uses), Ask: o.Ask, Life: o.Life, Label: contact.CleanName(o.Label), Name: p.Name})
-		return &convo.Change{Routes: true}, err
-	})
+	st, err := c.purse.Stands(ctx, p.Realm.Pin)
+	if err != nil {
+		return Invite{}, vaultError(err)
+	}
+	carries := o.Uses == 1 && !o.Outside && st.Member && st.Gate == gateInvite
+	inv, err := c.makeInvite(ctx, o, p, carries)
 	if err != nil {
 		return Invite{}, err
 	}
-	c.opt.at(BoundaryInviteCommitted)
 	up, stop := context.WithTimeout(ctx, uploadWithin)
 	defer stop()
-	if c.putBundle(up, inv) == nil {
+	err = c.putBundle(up, inv)
+	note := ""
+	if len(inv.Entry) > 0 && (errors.Is(err, transport.ErrOutside) || errors.Is(err, transport.ErrLimit)) {
+		note = "the realm gives members no more invites today"
+		if errors.Is(err, transport.ErrOutside) {
+			note = "the realm lets members invite nobody"
+		}
+		// Its bundle was not put anywhere yet, so nobody can have used it.
+		if err := c.RevokeInvite(ctx, inv.ID); err != nil {
+			return Invite{}, err
+		}
+		if inv, err = c.makeInvite(ctx, o, p, false); err != nil {
+			return Invite{}, err
+		}
+		err = c.putBundle(up, inv)
+	}
+	if err == nil {
 		inv.Sealed = nil
 	}
-	return shownInvite(inv, time.Now()), nil
+	out := shownInvite(inv, time.Now())
+	out.Note = note
+	return out, nil
+}
+
+// makeInvite commits an invite. carries says whether who takes it becomes a member
+// of our realm.
+func (c *Client) makeInvite(ctx context.Context, o InviteOptions, p profile, carries bool) (inv *contact.InviteRecord, err error) {
+	err = c.update(ctx, func(tx vault.Store, now time.Time) (_ *convo.Change, err error) {
+		opt := contact.InviteOptions{Uses: uint16(o.Uses), Ask: o.Ask, Life: o.Life, Label: contact.CleanName(o.Label), Name: p.Name}
+		if carries {
+			opt.Entry = new([32]byte)
+			if _, err := io.ReadFull(c.opt.rand(), opt.Entry[:]); err != nil {
+				return nil, err
+			}
+			opt.EntryHash = purse.InviteHash(*opt.Entry)
+		}
+		if err := c.guestsFor(tx, &opt); err != nil {
+			return nil, err
+		}
+		inv, err = contact.NewInvite(tx, c.opt.rand(), now, c.engine.Self, p.Realm, p.Live, opt)
+		return &convo.Change{Routes: true}, err
+	})
+	if err == nil {
+		c.opt.at(BoundaryInviteCommitted)
+	}
+	return inv, err
 }
 
 func shownInvite(r *contact.InviteRecord, now time.Time) Invite {
-	i := Invite{ID: r.ID, Label: r.Label, Uses: int(r.Uses), Used: int(r.Used), Ask: r.Ask, Expires: time.Unix(r.Expires, 0), Online: len(r.Sealed) == 0}
+	i := Invite{ID: r.ID, Label: r.Label, Uses: int(r.Uses), Used: int(r.Used), Ask: r.Ask, Expires: time.Unix(r.Expires, 0), Online: len(r.Sealed) == 0, Member: r.Member}
 	switch {
 	case r.Open(now):
 		i.State, i.Link = "open", r.Link().String()
@@ -152,12 +195,21 @@ func (c *Client) bundle(ctx context.Context, l invite.Link) (blob []byte, pin [3
 // CheckLink says whether a text can be an invite link, without asking anybody:
 // ErrLink, ErrLinkTypo or ErrLinkNewer if not.
 func CheckLink(link string) error {
+	if _, found, err := realmLink(link); found {
+		return vaultError(err)
+	}
 	_, err := invite.ParseLink(link)
 	return vaultError(err)
 }
 
 // Preview says what a link leads to. The relay sees that its bundle is read.
 func (c *Client) Preview(ctx context.Context, link string) (Preview, error) {
+	if l, found, err := realmLink(link); found {
+		if err != nil {
+			return Preview{}, vaultError(err)
+		}
+		return c.previewRealm(ctx, l)
+	}
 	l, b, err := c.lookup(ctx, link)
 	if err != nil {
 		return Preview{}, err
@@ -169,15 +221,24 @@ func (c *Client) Preview(ctx context.Context, link string) (Preview, error) {
 	return Preview{
 		Link: l.String(), Name: contact.CleanName(b.Name), Relay: l.Relay, RelayKey: KeyText(b.Realm),
 		SafetyNumber: manifest.SafetyNumber(c.root, b.Root), Expires: time.Unix(int64(b.Expiry), 0),
-		OneUse: b.Uses == 1, Asks: b.Ask,
+		OneUse: b.Uses == 1, Asks: b.Ask, Member: b.Membership != nil && c.home().Live == 0,
 	}, nil
 }
 
 // Accept accepts an invite: the hello is committed and goes as soon as a
-// process runs. Somebody without a relay makes the invite's relay theirs.
+// process runs. Somebody without a relay makes the invite's relay theirs, and
+// becomes a member of its realm where that is needed and the invite allows it. For
+// an invite to a realm it returns a Contact of state StateMember. It may be
+// repeated after a crash at any point, and takes no second use.
 func (c *Client) Accept(ctx context.Context, a AcceptOptions) (Contact, error) {
 	if len(a.Text) > MaxFirstText {
 		return Contact{}, ErrLong
+	}
+	if l, found, err := realmLink(a.Link); found {
+		if err != nil {
+			return Contact{}, vaultError(err)
+		}
+		return c.acceptRealm(ctx, l, a.Progress)
 	}
 	l, b, err := c.lookup(ctx, a.Link)
 	if err != nil {
@@ -185,6 +246,10 @@ func (c *Client) Accept(ctx context.Context, a AcceptOptions) (Contact, error) {
 	}
 	p := c.home()
 	adopt := p.Live == 0
+	theirs := contact.Realm{Name: l.Relay, Pin: b.Realm}
+	if err := c.enter(ctx, entry{realm: theirs, secret: b.Membership, home: adopt || p.Realm.Pin == theirs.Pin, guests: b}, a.Progress); err != nil {
+		return Contact{}, err
+	}
 	if adopt {
 		if err := p.setRelay(ctx, c.opt.Network, l.Relay, b.Realm); err != nil {
 			return Contact{}, err
@@ -202,6 +267,13 @@ func (c *Client) Accept(ctx context.Context, a AcceptOptions) (Contact, error) {
 		if a.Text != "" {
 			msg = &content.Content{Sent: uint64(now.Unix()), Text: &content.Text{Body: a.Text}}
 		}
+		given, err := c.firstGift(tx, now, msg, theirs)
+		if err != nil {
+			return nil, err
+		}
+		if err := c.keepGuests(tx, l, b); err != nil {
+			return nil, err
+		}
 		first, _, err := c.engine.First(msg, b.Manifest)
 		if err != nil {
 			return nil, err
@@ -216,6 +288,12 @@ func (c *Client) Accept(ctx context.Context, a AcceptOptions) (Contact, error) {
 		if err != nil {
 			return nil, err
 		}
+		if given > 0 {
+			out.Contact.Guests, out.Contact.GuestsAt = given, now.Unix()
+			if err := tx.PutContact(out.Contact); err != nil {
+				return nil, err
+			}
+		}
 		return c.engine.Hello(tx, now, out, a.Text)
 	})
 	if err != nil {
@@ -224,13 +302,8 @@ func (c *Client) Accept(ctx context.Context, a AcceptOptions) (Contact, error) {
 	c.opt.at(BoundaryHelloCommitted)
 	c.wake() // the chores look after hellos
 	if adopt {
-		c.mu.Lock()
-		c.profile = p
-		c.mu.Unlock()
-		select {
-		case c.homed <- struct{}{}:
-		default:
-		}
+		c.adopted(p)
 	}
+	c.lookAtPurse()
 	return c.contact(ctx, out.Contact.ID)
 }

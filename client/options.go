@@ -18,6 +18,7 @@ import (
 	"io"
 	"time"
 
+	"github.com/tacet-chat/tacet/client/internal/purse"
 	"github.com/tacet-chat/tacet/client/transport"
 	"github.com/tacet-chat/tacet/internal/wire"
 )
@@ -56,6 +57,11 @@ var (
 	ErrNoRelay    = errors.New("no relay is set: accept an invite or name one")
 	ErrNetwork    = errors.New("the relay cannot be reached")
 	ErrForeign    = fmt.Errorf("%w: what answers in its place is no relay", ErrNetwork)
+	ErrRealmUsed  = errors.New("the realm invite was used up, has expired or was taken back")
+	ErrRealmShut  = errors.New("the realm takes no new members")
+	ErrNeedInvite = errors.New("the relay is for members, and this link does not make you one")
+	ErrNoTokens   = errors.New("the relay wants tokens, and there is none to pay it with")
+	ErrTokenKeys  = errors.New("the relay shows other keys for tokens than it should")
 	ErrRunning    = errors.New("already running")
 	ErrClosed     = errors.New("the profile was closed")
 )
@@ -114,12 +120,18 @@ const (
 	BoundaryRowRemoved      = "row: removed"      // the peer's ack was committed; the outbox was not told
 	BoundaryInviteCommitted = "invite: committed" // the bundle is in the vault; not at the relay
 	BoundaryHelloCommitted  = "hello: committed"  // a hello is in the outbox
+
+	BoundaryTokenTaken   = purse.BoundaryTaken  // a token is out of the vault; not presented
+	BoundaryBatchAsked   = purse.BoundaryAsked  // a batch's seed is in the vault; the request was not made
+	BoundaryBatchStored  = purse.BoundaryStored // a batch's tokens are in the vault
+	BoundaryMemberJoined = purse.BoundaryJoined // a membership is in the vault
 )
 
 // Boundaries lists all commit boundaries.
 func Boundaries() []string {
 	return []string{BoundarySendCommitted, BoundaryOfferSealed, BoundaryOfferAnswered, BoundaryOfferNoted, BoundaryCellArrived,
-		BoundaryCellCommitted, BoundaryAckSealed, BoundaryAckPut, BoundaryRowRemoved, BoundaryInviteCommitted, BoundaryHelloCommitted}
+		BoundaryCellCommitted, BoundaryAckSealed, BoundaryAckPut, BoundaryRowRemoved, BoundaryInviteCommitted, BoundaryHelloCommitted,
+		BoundaryTokenTaken, BoundaryBatchAsked, BoundaryBatchStored, BoundaryMemberJoined}
 }
 
 func (o *Options) rand() io.Reader {

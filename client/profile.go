@@ -153,7 +153,7 @@ func (c *Client) load(ctx context.Context) error {
 		}
 		c.root = id.Manifest.Root
 		c.engine = &convo.Engine{Self: id, Rand: c.opt.rand(), Name: c.profile.Name}
-		c.engine.Online = c.connected
+		c.engine.Online, c.engine.Gifts = c.connected, gifts{c}
 		c.engine.Home = convo.Home{Realm: c.profile.Realm, Live: c.profile.Live}
 		return nil
 	})

@@ -19,6 +19,7 @@ const labelConnection = "tacet/v1/client/connection"
 // of its connection, which the sealer made.
 type realms struct {
 	network Network
+	pay     func(pin [32]byte) transport.Payer // nil: nothing is paid
 
 	mu     sync.Mutex
 	open   map[contact.Realm]Relay
@@ -46,6 +47,9 @@ func (r *realms) relay(realm contact.Realm) (Relay, error) {
 	t, err := openRelay(r.network, realm.Name, realm.Pin)
 	if err != nil {
 		return nil, err
+	}
+	if g, ok := t.(Gate); ok && r.pay != nil {
+		g.PayWith(r.pay(realm.Pin))
 	}
 	r.open[realm] = t
 	return t, nil

@@ -57,6 +57,7 @@ func (c *Client) Run(ctx context.Context) error {
 	start(out.Run)
 	start(c.acks.run)
 	start(c.chores)
+	start(c.buy)
 	start(c.greet)
 	start(c.watch)
 	wg.Wait()
@@ -114,6 +115,7 @@ func (c *Client) state(connected bool, err error) {
 		out.Reconnected()
 		c.acks.reconnected()
 		c.wake()
+		c.lookAtPurse()
 		select {
 		case c.returned <- struct{}{}:
 		default:
@@ -172,6 +174,14 @@ func plain(err error) string {
 		return ""
 	case errors.Is(err, transport.ErrFronted):
 		return "TLS to the relay ends in a program in front of it, which is weaker and was not allowed: nothing is sent or received; `--allow-proxied` allows it"
+	case errors.Is(err, transport.ErrIssuer):
+		return "the relay shows other keys for tokens than before, by which it could tell people apart: nothing is sent or received until it shows the right ones; ask its operator"
+	case errors.Is(err, transport.ErrEmpty):
+		return "there is no token left to pay the relay with; messages wait here and nothing is lost"
+	case errors.Is(err, transport.ErrSpent):
+		return "the relay takes none of this device's tokens; messages wait here and nothing is lost"
+	case errors.Is(err, transport.ErrOutside):
+		return "the relay does not count this device among its members; ask its operator for an invite"
 	case errors.Is(err, transport.ErrIdentity):
 		return "the relay does not have the key that was pinned: nothing is sent or received; if this network has a sign-in page, sign in first, else ask the relay's operator"
 	case errors.Is(err, transport.ErrForeign):

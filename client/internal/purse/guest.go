@@ -14,6 +14,13 @@ type Gift struct {
 	Tokens []token.Raw
 }
 
+// Wipe overwrites the tokens of a gift.
+func (g *Gift) Wipe() {
+	for i := range g.Tokens {
+		g.Tokens[i].Wipe()
+	}
+}
+
 // Give takes up to n guest tokens of a realm out of the purse, for a contact
 // who lives elsewhere, all of the newest epoch of which there are some. It leaves
 // a reserve for this device's own coming back. There may be none.

@@ -23,6 +23,7 @@ type request struct {
 	body    []byte
 	limit   int    // of the answer's body, in bytes
 	token   []byte // presented; nil: none
+	bill    *bill  // a token is to be taken for this when the connection is there
 }
 
 // answer is what came back.
@@ -78,6 +79,11 @@ func (r *Relay) ask(ctx context.Context, q request) (answer, error) {
 			return answer{}, errBroken
 		}
 		if err := c.admitted(d); err != nil {
+			return answer{}, err
+		}
+	}
+	if q.bill != nil {
+		if q.token, err = r.pay(ctx, q.bill.purpose, q.bill.binding); err != nil {
 			return answer{}, err
 		}
 	}

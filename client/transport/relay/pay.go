@@ -198,12 +198,11 @@ func (r *Relay) askPaid(ctx context.Context, d *wire.Descriptor, b bill, q reque
 	if !d.Has(wire.RoleToken) {
 		return r.ask(ctx, q)
 	}
+	q.bill = &b
 	for range maxTokens {
-		token, err := r.pay(ctx, b.purpose, b.binding)
-		if err != nil {
+		if err := r.ready(ctx, b.purpose); err != nil {
 			return answer{}, err
 		}
-		q.token = token
 		a, err := r.ask(ctx, q)
 		if err != nil || a.status != http.StatusUnauthorized {
 			return a, err
