@@ -346,13 +346,15 @@ func TestACellIsOneRowWhateverItsLife(t *testing.T) {
 		nodes = append(nodes, p)
 	}
 	for n := range uint32(40) {
-		r := storetest.NewRow(1, n)
 		var all sync.WaitGroup
 		for i, p := range nodes {
-			r := r
-			r.Until = park.Until(noon, uint16(24*(2+3*i)), 30*24)
+			rows := []park.Row{storetest.NewRow(1, n)} // and more, which take their time
+			for k := range uint32(wire.MaxParkItems - 1) {
+				rows = append(rows, storetest.NewRow(100+uint32(i), n*wire.MaxParkItems+k))
+			}
+			rows[0].Until = park.Until(noon, uint16(24*(2+3*i)), 30*24)
 			all.Go(func() {
-				if v, err := p.Put(t.Context(), []park.Row{r}, noon); err != nil || v[0] != wire.ParkKept {
+				if v, err := p.Put(t.Context(), rows, noon); err != nil || v[0] != wire.ParkKept {
 					t.Errorf("putting: got %v, %v", v, err)
 				}
 			})
