@@ -307,7 +307,7 @@ func TestAFailingStoreIsReportedAndNotExplained(t *testing.T) {
 		err    error
 		status int
 		told   int
-	}{{secret, 500, 1}, {blob.ErrFull, 507, 1}, {blob.ErrStopped, 503, 0}, {context.Canceled, 503, 0}} {
+	}{{secret, 500, 1}, {blob.ErrFull, 507, 1}, {blob.ErrStopped, 503, 0}, {context.Canceled, 503, 0}, {gate.ErrAway, 503, 1}} {
 		for _, method := range []string{"POST", "GET", "DELETE"} {
 			p := newPlace(t, &spy{err: c.err})
 			at, b := path(file(1)), capability

@@ -259,6 +259,10 @@ func (b *Blobs) fail(w http.ResponseWriter, err error) {
 	case errors.Is(err, ErrFull):
 		b.cfg.Failed(err)
 		http.Error(w, "no room", http.StatusInsufficientStorage)
+	case errors.Is(err, gate.ErrAway):
+		b.cfg.Failed(err)
+		w.Header().Set("Retry-After", retryAfter)
+		http.Error(w, "the store does not answer, try again later", http.StatusServiceUnavailable)
 	default:
 		b.cfg.Failed(err)
 		http.Error(w, "the relay failed", http.StatusInternalServerError)

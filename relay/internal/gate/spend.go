@@ -190,7 +190,7 @@ func (k *Keeper) trouble(ctx context.Context, err error) outcome {
 		return spent
 	case errors.Is(err, ErrStopped), errors.Is(err, context.Canceled):
 		return busy
-	case errors.Is(err, ErrFull), errors.Is(err, context.DeadlineExceeded):
+	case errors.Is(err, ErrFull), errors.Is(err, ErrAway), errors.Is(err, context.DeadlineExceeded):
 		k.cfg.Failed(err)
 		return busy
 	}

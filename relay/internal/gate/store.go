@@ -16,6 +16,10 @@ var (
 	ErrLost = errors.New("store of spent tokens began anew")
 	// ErrFull: the store is at its bound, or the disk is full.
 	ErrFull = errors.New("store is full")
+	// ErrAway: a server that keeps the store for several nodes does not answer. It
+	// is not known whether anything was changed; asking again does no harm. Stores
+	// of blobs and of parked cells say so, too.
+	ErrAway = errors.New("does not answer")
 	// ErrStopped: the store does not run any more; nothing was changed.
 	ErrStopped = errors.New("store has stopped")
 )

@@ -163,6 +163,9 @@ func (p *Parking) fail(w http.ResponseWriter, err error) {
 		busy(w)
 	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded), errors.Is(err, ErrStopped):
 		http.Error(w, "stopping, try again later", http.StatusServiceUnavailable)
+	case errors.Is(err, gate.ErrAway):
+		p.cfg.Failed(err)
+		busy(w)
 	default:
 		p.cfg.Failed(err)
 		http.Error(w, "the relay failed", http.StatusInternalServerError)

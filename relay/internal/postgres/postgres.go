@@ -26,6 +26,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/tacet-chat/tacet/internal/key"
+	"github.com/tacet-chat/tacet/relay/internal/gate"
 )
 
 // Errors that callers branch on. The cause is wrapped beside them where there is one.
@@ -33,7 +34,7 @@ var (
 	// ErrURL: the address is none. It is not repeated: it can hold a password.
 	ErrURL = errors.New("not a postgres:// URL")
 	// ErrUnreachable: no PostgreSQL server answers.
-	ErrUnreachable = errors.New("PostgreSQL does not answer")
+	ErrUnreachable = fmt.Errorf("PostgreSQL %w", gate.ErrAway)
 	// ErrRefused: the server does not let us in, or not make tables.
 	ErrRefused = errors.New("PostgreSQL refuses")
 	// ErrNewer: a newer version of the relay made the tables.

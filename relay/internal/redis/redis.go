@@ -34,7 +34,7 @@ var (
 	// ErrURL: the address is none. It is not repeated: it can hold a password.
 	ErrURL = errors.New("not a redis:// URL")
 	// ErrUnreachable: no Redis server answers.
-	ErrUnreachable = errors.New("the Redis server does not answer")
+	ErrUnreachable = fmt.Errorf("the Redis server %w", gate.ErrAway)
 	// ErrRefused: the server does not let us in, or not do what we need.
 	ErrRefused = errors.New("the Redis server refuses")
 	// ErrPersists: the server writes to disk what must die with its memory.
