@@ -192,3 +192,30 @@ func TestEpochsAreDaysAndWeeks(t *testing.T) {
 		t.Error("epochs are not days and weeks")
 	}
 }
+
+func TestAWipedBatchIsOfNoUse(t *testing.T) {
+	i := issuerOf(t, "issuer", Member, day)
+	b, answer := small(t, i, "wiped", 2)
+	blinds, nonces := b.blinds, b.nonces
+	b.Wipe()
+	for k := range blinds {
+		if !blinds[k].IsZero() || !bytes.Equal(nonces[k], make([]byte, NonceSize)) {
+			t.Errorf("token %d: its blind or nonce is still there", k)
+		}
+	}
+	for _, a := range [][]byte{answer, answer[:ProofSize], nil} {
+		if tokens, err := b.Finish(i.Public(), a); !errors.Is(err, ErrProof) || tokens != nil {
+			t.Errorf("%d bytes: got %d tokens, %v", len(a), len(tokens), err)
+		}
+	}
+	if len(b.Blinded()) != 0 {
+		t.Error("a wiped batch still asks")
+	}
+	r := Raw{1}
+	if r.Wipe(); r != (Raw{}) {
+		t.Error("a wiped token is still there")
+	}
+	if i.Wipe(); !i.secret.IsZero() {
+		t.Error("a wiped key is still there")
+	}
+}
