@@ -3,6 +3,7 @@ module github.com/tacet-chat/tacet
 go 1.26.8
 
 require (
+	filippo.io/age v1.3.2
 	filippo.io/edwards25519 v1.2.0
 	github.com/BurntSushi/toml v1.6.0
 	github.com/caddyserver/certmagic v0.25.6
@@ -32,6 +33,7 @@ require (
 )
 
 require (
+	filippo.io/hpke v0.4.0 // indirect
 	github.com/antithesishq/antithesis-sdk-go v0.9.0-default-no-op // indirect
 	github.com/bwesterb/go-ristretto v1.2.4 // indirect
 	github.com/caddyserver/zerossl v0.1.6 // indirect

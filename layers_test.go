@@ -51,6 +51,7 @@ const layers = `
 	client:                  client/internal/... client/transport internal/addr internal/content internal/invite internal/key internal/manifest internal/pad internal/sealed internal/token internal/wire
 
 	relay/internal/acme:
+	relay/internal/archive:
 	relay/internal/acme/acmetest:
 	relay/internal/gate:      internal/key internal/token internal/wire
 	relay/internal/proxy:
@@ -120,6 +121,7 @@ var onlyIn = map[string]string{
 	"github.com/jackc/pgx/v5/pgxpool":            "relay/internal/postgres",
 	"github.com/caddyserver/certmagic":           "relay/internal/acme",
 	"github.com/letsencrypt/pebble/v2/wfe":       "relay/internal/acme/acmetest",
+	"filippo.io/age":                             "relay relay/internal/archive cmd/tacet-relay",
 	"filippo.io/edwards25519":                    "internal/addr",
 	"github.com/cloudflare/circl/group":          "internal/token",
 	"github.com/cloudflare/circl/oprf":           "internal/token",

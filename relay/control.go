@@ -51,6 +51,7 @@ func (r *Relay) questions() map[string]asked {
 	return map[string]asked{
 		"status": func(context.Context, json.RawMessage) (any, func(), error) { return r.status(), nil, nil },
 		askAudit: r.answerAudit,
+		"backup": r.answerBackup,
 	}
 }
 

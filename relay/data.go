@@ -44,6 +44,9 @@ func openData(dir string) (unlock func() error, err error) {
 			Hint: fmt.Sprintf("choose one of at most %d bytes", maxSocketPath-len(socketUse)-1),
 		}
 	}
+	if _, err := os.Lstat(filepath.Join(dir, halfDir)); err == nil {
+		return nil, &Problem{ErrHalf, "remove what is in " + dir + " and restore the backup again"}
+	}
 	unlock, err = lock(filepath.Join(dir, lockFile))
 	if errors.Is(err, ErrLocked) {
 		return nil, &Problem{err, "`tacet-relay status` shows it; stop it first, or choose another directory with --data"}

@@ -13,6 +13,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -51,7 +52,9 @@ func Doctor(ctx context.Context, cfg Config) []Check {
 	running := err == nil
 	checks := []Check{checkData(cfg.Data), checkKey(cfg.Data)}
 	if cfg.Data != "" {
-		checks = append(checks, checkStore(cfg.Data, running))
+		for _, file := range allStores {
+			checks = append(checks, checkStore(&cfg, file, running)...)
+		}
 	}
 	if cfg.clustered() {
 		checks = append(checks, checkCluster(ctx, &cfg, status, running))
@@ -67,7 +70,7 @@ func Doctor(ctx context.Context, cfg Config) []Check {
 	} else {
 		checks = append(checks, checkNames(ctx, &cfg, nil)...)
 	}
-	return append(checks, checkClock(time.Now()), checkFiles(cfg.MaxConnections))
+	return append(checks, checkDisk(&cfg), checkBackup(cfg.Data, time.Now()), checkClock(time.Now()), checkFiles(cfg.MaxConnections))
 }
 
 // problem makes a failed check of an error.
@@ -127,23 +130,42 @@ func checkKey(dir string) Check {
 	return Check{name, OK, "fingerprint " + hex.EncodeToString(fingerprint[:]), ""}
 }
 
-func checkStore(dir string, running bool) Check {
-	const name = "blob store"
-	path := filepath.Join(dir, blobFile)
-	if running {
-		return Check{name, OK, "the running relay has it open", ""}
-	}
+// storeNames are the names of stores in checks, by file.
+var storeNames = map[string]string{blobFile: "blob store", gateFile: "gate store", parkFile: "park store"}
+
+// checkStore reads a store whole that no relay has open. One that is not there
+// is only told of where this configuration wants it.
+func checkStore(cfg *Config, file string, running bool) []Check {
+	name := storeNames[file]
+	path := filepath.Join(cfg.Data, file)
+	_, wanted := cfg.bounds()[file]
 	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
-		return Check{name, OK, "it will be made at the first start", ""}
+		if wanted {
+			return []Check{{name, OK, "it will be made at the first start", ""}}
+		}
+		return nil
 	}
-	unlock, err := lock(filepath.Join(dir, lockFile))
+	if running {
+		return []Check{{name, OK, "the running relay has it open", ""}}
+	}
+	unlock, err := lock(filepath.Join(cfg.Data, lockFile))
 	if err != nil {
-		return problem(name, advise(err, dir))
+		return []Check{problem(name, advise(err, cfg.Data))}
 	}
-	if err := errors.Join(sqlite.Check(path), unlock()); err != nil {
-		return problem(name, advise(err, dir))
+	is, newest, err := sqlite.Versions(path)
+	if err == nil && is < newest {
+		err = fmt.Errorf("%s: %w", file, ErrOlder)
 	}
-	return Check{name, OK, "every page fits", ""}
+	if err == nil {
+		err = sqlite.Check(path)
+	}
+	if err = errors.Join(err, unlock()); err != nil {
+		if file == parkFile {
+			return []Check{problem(name, adviseParking(err, cfg.Data))}
+		}
+		return []Check{problem(name, advise(err, cfg.Data))}
+	}
+	return []Check{{name, OK, "every page fits", ""}}
 }
 
 // checkListen looks whether the address is free.
@@ -254,6 +276,77 @@ func checkTLS(cfg *Config) Check {
 		return Check{name, OK, "TLS 1.3 ends in the relay; proofs are bound to the connection", ""}
 	}
 	return Check{name, OK, "plain HTTP, for this machine only; proofs are not bound to a connection", `behind Tor or a proxy that forwards TCP, set tls = "on"`}
+}
+
+// Room on the disk below which a check warns or fails, beside what stores may
+// still take.
+const minRoom = 64 << 20
+
+// checkDisk compares the room on the disk with what the stores may grow to.
+func checkDisk(cfg *Config) Check {
+	const name = "disk"
+	if cfg.Data == "" {
+		return Check{name, OK, "nothing is written", ""}
+	}
+	free, ok := room(cfg.Data)
+	want := uint64(cfg.mostStored()) + minRoom
+	says := fmt.Sprintf("%d MiB are free", free>>20)
+	switch {
+	case !ok:
+		return Check{name, OK, "this system does not say how much room there is", ""}
+	case free < minRoom:
+		return Check{name, Fail, says + ": stores refuse what does not fit", "make room on the disk of " + cfg.Data}
+	case free < want:
+		return Check{name, Warn, fmt.Sprintf("%s, and stores may grow by up to %d MiB", says, want>>20), "make room, or lower what they may hold (blob_mib, park_mib)"}
+	}
+	return Check{name, OK, says, ""}
+}
+
+// mostStored is how much more the stores may take.
+func (c *Config) mostStored() int64 {
+	most := int64(0)
+	for name, mib := range c.bounds() {
+		if most += int64(mib) << 20; c.Data != "" {
+			if info, err := os.Stat(filepath.Join(c.Data, name)); err == nil {
+				most -= min(info.Size(), int64(mib)<<20)
+			}
+		}
+	}
+	return most
+}
+
+// bounds says how large each store may get, in MiB.
+func (c *Config) bounds() map[string]int {
+	all := map[string]int{}
+	if slices.Contains(c.Roles, RoleBlob) {
+		all[blobFile] = c.BlobMiB
+	}
+	if slices.Contains(c.Roles, RolePark) {
+		all[parkFile] = c.ParkMiB
+	}
+	return all
+}
+
+// late is after how many days without a backup a check warns.
+const late = 35
+
+func checkBackup(data string, now time.Time) Check {
+	const name = "backup"
+	days, ok := lastBackup(data, now)
+	hint := "`tacet-relay backup FILE` makes one, also while the relay runs"
+	switch _, err := os.Stat(filepath.Join(data, keyFile)); {
+	case data == "" || err != nil:
+		return Check{name, OK, "there is nothing to back up yet", ""}
+	case !ok:
+		return Check{name, Warn, "none was made here: without its key a realm is lost", hint}
+	case days > late:
+		return Check{name, Warn, fmt.Sprintf("the last one was made %d days ago", days), hint}
+	case days < 1:
+		return Check{name, OK, "the last one was made today", ""}
+	case days == 1:
+		return Check{name, OK, "the last one was made yesterday", ""}
+	}
+	return Check{name, OK, fmt.Sprintf("the last one was made %d days ago", days), ""}
 }
 
 func checkClock(now time.Time) Check {

@@ -36,6 +36,12 @@ var (
 	ErrDamaged = sqlite.ErrDamaged
 	// ErrForeign: the file of the blob store is something else.
 	ErrForeign = sqlite.ErrForeign
+	// ErrNewer: a newer version wrote it.
+	ErrNewer = errors.New("a newer version wrote it")
+	// ErrOlder: an older version wrote it, and it was not brought to this one.
+	ErrOlder = sqlite.ErrOlder
+	// ErrHalf: a restore into the data directory was broken off.
+	ErrHalf = errors.New("a backup was restored here by half")
 	// ErrFull: the disk or the room for blobs is full.
 	ErrFull = blob.ErrFull
 )
@@ -48,8 +54,12 @@ func advise(err error, dir string) error {
 		return err
 	case errors.Is(err, ErrDamaged):
 		return &Problem{err, "move blobs.db and its companions out of " + dir + ": the relay then starts with an empty store and a new receipt key, and says so to its clients"}
+	case errors.Is(err, sqlite.ErrNewer):
+		return &Problem{err, "install the version of tacet-relay that ran here last, or a newer one; nothing in " + dir + " was changed"}
+	case errors.Is(err, ErrOlder):
+		return &Problem{err, "`tacet-relay migrate " + dir + "` brings it to this version"}
 	case errors.Is(err, ErrForeign):
-		return &Problem{err, "blobs.db in " + dir + " belongs to another program or a newer version: use another data directory"}
+		return &Problem{err, "a file in " + dir + " belongs to another program: use another data directory"}
 	case errors.Is(err, ErrFull), errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
 		return &Problem{err, "the disk of " + dir + " is full: free some space and start again"}
 	case errors.Is(err, syscall.EROFS), errors.Is(err, fs.ErrPermission):

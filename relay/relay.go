@@ -162,6 +162,9 @@ func (r *Relay) openRealm() (err error) {
 		if r.unlock, err = openData(r.cfg.Data); err != nil {
 			return err
 		}
+		if err := removeCopies(r.cfg.Data); err != nil {
+			return advise(err, r.cfg.Data)
+		}
 		r.realm, made, err = realmKey(r.cfg.Data)
 	}
 	if err != nil {

@@ -80,7 +80,7 @@ It exits with 1 if anything fails. It changes nothing and needs no running relay
 
 // diagnose reads the configuration and, if it can be read, checks the rest.
 func diagnose(cmd *cobra.Command, s *settings) []relay.Check {
-	cfg, err := s.load(cmd)
+	cfg, err := s.loadAsking(cmd)
 	if err != nil {
 		c := relay.Check{Name: "configuration", Level: relay.Fail, Says: err.Error()}
 		if p := (*relay.Problem)(nil); errors.As(err, &p) {
@@ -120,7 +120,7 @@ Counts are rounded and up to a minute old; nothing is told about one peer.`,
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	cmd.Flags().BoolVarP(&quiet, "quiet", "q", false, "print nothing: the exit status says whether it runs")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		cfg, err := s.load(cmd)
+		cfg, err := s.loadAsking(cmd)
 		if err != nil {
 			return err
 		}

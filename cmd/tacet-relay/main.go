@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/tacet-chat/tacet/relay"
+	"github.com/tacet-chat/tacet/relay/setup"
 )
 
 // Statuses of exit.
@@ -84,6 +85,10 @@ else /var/lib/tacet-relay for root and ~/.local/state/tacet-relay for others.`,
 		doctorCommand(),
 		statusCommand(),
 		auditCommand(),
+		backupCommand(),
+		verifyCommand(),
+		restoreCommand(),
+		migrateCommand(),
 		versionCommand(),
 	)
 	for _, c := range root.Commands() {
@@ -107,6 +112,17 @@ func (s *settings) register(cmd *cobra.Command) {
 	f.StringVarP(&s.file, "config", "c", "", "configuration file (TOML); none is read unless named")
 	f.StringVar(&s.data, "data", "", `data directory; --data "" keeps nothing on disk: every start is then a new realm`)
 	f.StringVar(&s.listen, "listen", "", "host:port to listen on; anything but loopback is served with TLS")
+}
+
+// loadAsking is load for commands that ask or look after a relay: where neither
+// a file nor a data directory is named they read root's file, if it is there.
+func (s *settings) loadAsking(cmd *cobra.Command) (relay.Config, error) {
+	if s.file == "" && !cmd.Flags().Changed("data") {
+		if _, err := os.Stat(setup.SystemConfig); err == nil {
+			s.file = setup.SystemConfig
+		}
+	}
+	return s.load(cmd)
 }
 
 // load reads the configuration; flags stand above the file.

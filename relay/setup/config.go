@@ -46,6 +46,9 @@ func (o *Options) text() string {
 // roles are what the relay does.
 func (o *Options) roles() []string {
 	roles := []string{relay.RoleLive, relay.RoleBlob}
+	if o.Park {
+		roles = append(roles, relay.RolePark)
+	}
 	return roles
 }
 

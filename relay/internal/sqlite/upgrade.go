@@ -28,6 +28,7 @@ func kinds() map[int64]kind {
 	return map[int64]kind{
 		applicationID:     {"blob store", version, nil},
 		gateApplicationID: {"gate store", gateVersion, nil},
+		parkID:            {"park store", parkVersion, nil},
 	}
 }
 

@@ -1,0 +1,4 @@
+package relay
+
+// giveAs: files are the folder's here.
+func giveAs(string, string) error { return nil }
