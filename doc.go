@@ -19,6 +19,7 @@
 //	wake     tickets, proofs and pushes that wake a sleeping device
 //	invite   what one person hands another, and the bundle it names
 //	hunt     looks for byte strings that must not be there
+//	waketest    a push service; for tests
 //	vectortest  finds public test vectors and the examples of the pages; for tests
 //
 // Client (client/, the SDK is its root package):
@@ -47,6 +48,7 @@
 //	internal/gate    limits by rotating keyed hash; members, invites and tokens
 //	internal/audit   what is kept, against what may be kept
 //	internal/acme    certificates of public authorities for the relay's names
+//	internal/wake    wake tickets: passing them on, and the gateway that opens them
 //	internal/proxy   what a proxy in front says of its client
 //	internal/memory, internal/sqlite, internal/postgres, internal/storetest   backends
 //	setup            makes a relay out of a bare machine: tacet-relay quickstart

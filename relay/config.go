@@ -1,6 +1,7 @@
 package relay
 
 import (
+	"crypto/x509"
 	"embed"
 	"errors"
 	"fmt"
@@ -75,7 +76,9 @@ type Config struct {
 	Data string `toml:"data"`
 
 	// What this relay does: "live" carries cells between those who are
-	// connected, "blob" keeps invites and files, "park" keeps cells for who is away.
+	// connected, "blob" keeps invites and files, "park" keeps cells for who is away,
+	// "wake" opens wake tickets and pushes to sleeping devices (best for people of
+	// other relays).
 	Roles []string `toml:"roles"`
 
 	// Seconds for which an address lives: 600, 1800 or 3600. Shorter hides more
@@ -136,6 +139,18 @@ type Config struct {
 	// One line to those who use this relay, at most 200 bytes.
 	Policy string `toml:"policy"`
 
+	// With the role "wake": how a push service reaches you, "mailto:you@relay.example"
+	// or an https URL. Empty: none is said, and some push services refuse that.
+	WakeContact string `toml:"wake_contact"`
+
+	// For tests and push services at home: lets strangers have this relay connect to
+	// this machine and its own networks, at any port. Never on the internet.
+	WakeAllowPrivate bool `toml:"wake_allow_private"`
+
+	// WakeRoots are the authorities that push services are checked by, nil: those
+	// of the system.
+	WakeRoots *x509.CertPool `toml:"-"`
+
 	// Several relays as one realm: see the keys.
 	Cluster Cluster `toml:"cluster"`
 
@@ -160,6 +175,7 @@ const (
 	RoleLive = "live"
 	RoleBlob = "blob"
 	RolePark = "park"
+	RoleWake = "wake"
 )
 
 // Default returns the configuration of a relay that is told nothing: on
@@ -241,11 +257,14 @@ func (c *Config) check() error {
 		return err
 	}
 	for _, role := range c.Roles {
-		if role != RoleLive && role != RoleBlob && role != RolePark {
-			return bad("roles", `roles are "live", "blob" and "park"`)
+		if role != RoleLive && role != RoleBlob && role != RolePark && role != RoleWake {
+			return bad("roles", `roles are "live", "blob", "park" and "wake"`)
 		}
 	}
 	if err := c.checkCluster(bad); err != nil {
+		return err
+	}
+	if err := c.checkWake(bad); err != nil {
 		return err
 	}
 	if c.Period != 600 && c.Period != 1800 && c.Period != 3600 {

@@ -70,6 +70,7 @@ func Doctor(ctx context.Context, cfg Config) []Check {
 	} else {
 		checks = append(checks, checkNames(ctx, &cfg, nil)...)
 	}
+	checks = append(checks, checkWaking(&cfg)...)
 	return append(checks, checkDisk(&cfg), checkBackup(cfg.Data, time.Now()), checkClock(time.Now()), checkFiles(cfg.MaxConnections))
 }
 

@@ -33,6 +33,7 @@ const (
 var events = map[string]bool{
 	eventReady: true, eventStopping: true, eventStopped: true, eventKey: true,
 	eventRenewed: true, eventStore: true, eventPark: true, eventName: true, eventPanic: true, eventOther: true,
+	eventPrivate: true, eventSpent: true,
 }
 
 // attributes are the keys an event may carry, and what their values look like.

@@ -37,6 +37,7 @@ import (
 	"github.com/tacet-chat/tacet/relay/internal/memory"
 	"github.com/tacet-chat/tacet/relay/internal/proxy"
 	"github.com/tacet-chat/tacet/relay/internal/sqlite"
+	"github.com/tacet-chat/tacet/relay/internal/wake"
 )
 
 // labelTime derives the key that signs the second from the realm key.
@@ -70,6 +71,9 @@ type Relay struct {
 	blobs  *blob.Blobs   // nil if the role is off
 	parked parking       // nothing if the role is off
 	disk   *sqlite.Store // nil without a data directory or the role
+
+	gateway   *wake.Gateway   // nil without the role
+	forwarder *wake.Forwarder // nil if the role live is off
 
 	descriptor []byte // signed
 	handler    http.Handler
@@ -114,6 +118,9 @@ func New(cfg Config) (_ *Relay, err error) {
 		if err := r.openBlobs(); err != nil {
 			return nil, err
 		}
+	}
+	if err := r.openWake(); err != nil {
+		return nil, err
 	}
 	second := key.Derive[key.SignRole](r.realm.Bytes(), labelTime)
 	if cfg.secure() {
@@ -230,6 +237,7 @@ func (r *Relay) describe(second key.SignPublic) {
 		d.Receipts, d.BlobMax, d.BlobDays = r.blobs.ReceiptKey(), wire.MaxBlob, blob.MaxFileDays
 	}
 	r.describeParking(&d)
+	r.describeWake(&d)
 	body := d.Encode()
 	r.descriptor = wire.AppendSigned(nil, key.SignMessage(r.realm, wire.LabelDescriptor, body), body)
 }
@@ -305,6 +313,7 @@ func (r *Relay) run(ctx context.Context) error {
 		front.run(r.sweep)
 	}
 	r.runParking(parts, front)
+	r.runWake(parts)
 	if r.mesh != nil {
 		parts.run(r.runMesh)
 	}
@@ -392,6 +401,7 @@ func (r *Relay) Close() error {
 		r.disk = nil
 	}
 	errs = append(errs, r.closeParking())
+	errs = append(errs, r.closeWake())
 	if r.unlock != nil {
 		errs = append(errs, r.unlock())
 		r.unlock = nil

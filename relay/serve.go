@@ -48,6 +48,7 @@ func (r *Relay) routes() http.Handler {
 		mux.HandleFunc("DELETE /v1/blob/{id}", r.blobs.ServeDelete)
 	}
 	r.routeParking(mux)
+	r.routeWake(mux)
 	return mux
 }
 

@@ -99,7 +99,7 @@ func suite() (hpke.KEM, hpke.KDF, hpke.AEAD) {
 //
 // spec: wake.md#ticket
 func Seal(pub key.XWingPublic, g Gateway, t *Ticket) ([]byte, error) {
-	if g.Name == "" || len(g.Name) > MaxName {
+	if !goodName([]byte(g.Name)) {
 		return nil, ErrTicket
 	}
 	if err := CheckEndpoint(t.Endpoint); err != nil {
@@ -141,7 +141,7 @@ func ParseGateway(ticket []byte) (Gateway, error) {
 		return Gateway{}, ErrTicket
 	}
 	n := int(ticket[1])
-	if n == 0 || n > MaxName || !zeros(ticket[2+n:2+MaxName]) {
+	if n > MaxName || !goodName(ticket[2:2+n]) || !zeros(ticket[2+n:2+MaxName]) {
 		return Gateway{}, ErrTicket
 	}
 	return Gateway{Name: string(ticket[2 : 2+n]), Realm: [32]byte(ticket[2+MaxName:])}, nil
@@ -190,6 +190,17 @@ func readEndpoint(b []byte) (string, error) {
 	}
 	s := string(b[2 : 2+n])
 	return s, CheckEndpoint(s)
+}
+
+// goodName takes what a host and port are written with, so that nothing in a
+// name means something else where it is put into a URL.
+func goodName(b []byte) bool {
+	for _, c := range b {
+		if (c < 'a' || c > 'z') && (c < '0' || c > '9') && c != '.' && c != '-' && c != '_' && c != ':' && c != '[' && c != ']' {
+			return false
+		}
+	}
+	return len(b) > 0 && len(b) <= MaxName
 }
 
 func zeros(b []byte) bool {

@@ -120,8 +120,15 @@ func TestTicketIsRefused(t *testing.T) {
 			t.Errorf("endpoint %q: got %v, want ErrEndpoint", e, err)
 		}
 	}
-	if _, err := Seal(pub, Gateway{}, good); !errors.Is(err, ErrTicket) {
-		t.Errorf("no gateway: got %v, want ErrTicket", err)
+	for _, n := range []string{"", "A.example", "a.example/x", "u@a.example", "a b", "a?b", strings.Repeat("a", MaxName+1)} {
+		if _, err := Seal(pub, Gateway{Name: n}, good); !errors.Is(err, ErrTicket) {
+			t.Errorf("gateway %q: got %v, want ErrTicket", n, err)
+		}
+	}
+	slash := bytes.Clone(raw)
+	slash[3] = '/'
+	if _, err := ParseGateway(slash); !errors.Is(err, ErrTicket) {
+		t.Errorf("a slash in the name: got %v, want ErrTicket", err)
 	}
 }
 
