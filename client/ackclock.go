@@ -18,6 +18,7 @@ const (
 	ackCap  = 5 * time.Minute
 
 	ackRetry = 5 * time.Second // first delay before an ack that did not leave goes again
+	ackFull  = 4 * time.Minute // before one goes again that there was no room for
 
 	// Somebody who was not accepted learns from the neutral answer that this
 	// device was there: it comes late, and once a day at most.
@@ -37,6 +38,7 @@ type ackClock struct {
 	held map[int64]bool      // contacts whose last ack has not left yet
 	back chan struct{}       // closed when the relay is there again
 	lost map[int64]bool      // contacts that did not get an ack of ours
+	near map[int64]time.Time // when contacts were last heard of over a watch
 	busy int                 // puts under way
 	idle chan struct{}       // capacity 1: due and busy became empty
 	wake chan struct{}
@@ -47,7 +49,7 @@ func newAckClock(c *Client) *ackClock {
 	if mean == 0 {
 		mean = ackMean
 	}
-	return &ackClock{c: c, mean: mean, due: map[int64]time.Time{}, lost: map[int64]bool{}, held: map[int64]bool{}, back: make(chan struct{}), wake: make(chan struct{}, 1), idle: make(chan struct{}, 1)}
+	return &ackClock{c: c, mean: mean, due: map[int64]time.Time{}, lost: map[int64]bool{}, near: map[int64]time.Time{}, held: map[int64]bool{}, back: make(chan struct{}), wake: make(chan struct{}, 1), idle: make(chan struct{}, 1)}
 }
 
 // owe starts the clock for a contact, unless it runs.
@@ -72,6 +74,25 @@ func (a *ackClock) astray(contact int64) {
 	a.mu.Lock()
 	a.lost[contact] = true
 	a.mu.Unlock()
+}
+
+// nearFor is how long a contact who was heard of over a watch counts as there: an
+// ack shows nothing, so a live device echoes one a minute at most, and that nobody
+// took it says nothing.
+const nearFor = 2 * time.Minute
+
+// heard notes that a contact is there.
+func (a *ackClock) heard(contact int64) {
+	a.mu.Lock()
+	a.near[contact] = time.Now()
+	a.mu.Unlock()
+}
+
+// gone reports whether a contact was not heard of for a while.
+func (a *ackClock) gone(contact int64) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return time.Since(a.near[contact]) >= nearFor
 }
 
 // found reports whether the next ack for a contact may go by an older route.
@@ -275,11 +296,14 @@ func (a *ackClock) put(ctx context.Context, route *contact.RouteRecord, ack *con
 	body := wire.Body{Kind: wire.KindPair, ID: ack.Message, Count: 1, Payload: ack.Payload}
 	defer a.release(ack.Contact)
 	for wait := ackRetry; ; wait = min(2*wait, ackCap) {
-		err := a.c.putOnce(ctx, route, body)
+		left, err := a.leave(ctx, route, ack.Contact, body)
 		a.c.opt.at(BoundaryAckPut)
-		if err == nil {
+		if left {
 			a.c.putAck(ctx, ack)
 			return
+		}
+		if err == nil {
+			wait = max(wait, ackFull) // their relay has no room for it
 		}
 		// It may not have left, so it goes again, and the same bytes: sealing
 		// another for every try would run through the ratchet.
@@ -296,6 +320,19 @@ func (a *ackClock) put(ctx context.Context, route *contact.RouteRecord, ack *con
 		case <-time.After(time.Duration(float64(wait) * (0.5 + a.c.uniform()))):
 		}
 	}
+}
+
+// leave puts an ack once. One that nobody took and whose contact is away is
+// parked, as two people who are never there together would not get rid of
+// anything otherwise. It reports whether the ack has left for good.
+//
+// spec: delivery.md#acks
+func (a *ackClock) leave(ctx context.Context, route *contact.RouteRecord, id int64, body wire.Body) (left bool, err error) {
+	taken, err := a.c.putOnce(ctx, route, body)
+	if err != nil || taken || !a.gone(id) {
+		return err == nil, err
+	}
+	return a.c.parkOnce(ctx, route, body)
 }
 
 // putAck notes that an ack has left. Should that fail, it goes once more after

@@ -42,7 +42,8 @@ type State string
 const (
 	Queued   State = "queued"   // on this device only
 	Offered  State = "offered"  // a relay offered it; no live device was seen
-	Live     State = "live"     // and a live device has it
+	Parked   State = "parked"   // offered, and their relay keeps it for them until Event.Until; it waits here too
+	Live     State = "live"     // a live device has it
 	OnDevice State = "device"   // their device acked it
 	Expired  State = "expired"  // its lifetime ended here
 	Unsent   State = "unsent"   // taken back before it left
@@ -59,8 +60,9 @@ type Event struct {
 	Out       bool      `json:"out"`
 	Text      string    `json:"text"`
 	State     State     `json:"state"`
-	Sent      time.Time `json:"sent"` // by its author's clock
-	At        time.Time `json:"at"`   // by ours
+	Sent      time.Time `json:"sent"`                  // by its author's clock
+	At        time.Time `json:"at"`                    // by ours
+	Until     time.Time `json:"parked_until,omitzero"` // by our clock; zero unless State is Parked
 }
 
 // Outgoing is a message to send.

@@ -47,6 +47,7 @@ func (c *Client) greet(ctx context.Context) error {
 		if !long {
 			continue
 		}
+		c.taking().kick()
 		if err := c.sayBack(ctx); err != nil && ctx.Err() == nil {
 			return err
 		}
@@ -86,7 +87,8 @@ func (c *Client) sayBack(ctx context.Context) error {
 			continue
 		}
 		body := wire.Body{Kind: wire.KindPair, ID: drop.Message, Count: 1, Payload: drop.Payload}
-		if c.putOnce(ctx, route, body) != nil {
+		taken, err := c.putOnce(ctx, route, body)
+		if err != nil || !taken && len(drop.IDs) > 0 && c.opt.parkFor() > 0 { // the ack clock finds a way for the acks
 			c.vault.Update(context.WithoutCancel(ctx), func(tx *vault.Tx) error {
 				return c.engine.Lost(vault.Store{Tx: tx}, drop)
 			})

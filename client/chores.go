@@ -20,6 +20,8 @@ const (
 	// within another answerWithin.
 	goneAfter    = time.Minute
 	answerWithin = 10 * time.Minute
+	// Who takes a parked hello may have gone again before their answer is seen.
+	parkedWithin = 48 * time.Hour
 )
 
 // chores keeps house: bundles to and from the relay, invites of others that
@@ -27,6 +29,7 @@ const (
 func (c *Client) chores(ctx context.Context) error {
 	var maintained time.Time
 	passed := time.Now() // monotonic: what has gone by since secrets were last moved on
+	counted := passed    // the same for secrets of days
 	timer := time.NewTimer(0)
 	defer timer.Stop()
 	for {
@@ -55,6 +58,12 @@ func (c *Client) chores(ctx context.Context) error {
 			steps := time.Since(passed) / l
 			passed = passed.Add(steps * l)
 			if err := c.forget(ctx, uint64(steps)); err != nil {
+				return err
+			}
+		}
+		if ran := time.Since(counted); ran >= maintainEvery {
+			counted = counted.Add(ran.Truncate(time.Second))
+			if err := c.forgetDays(ctx, ran); err != nil {
 				return err
 			}
 		}
@@ -253,7 +262,11 @@ func (c *Client) gone(ctx context.Context, id int64, gone bool) {
 			}
 			return nil, tx.PutContact(r)
 		}
-		if now.Unix()-r.BrokenAt < int64(answerWithin/time.Second) {
+		within := answerWithin
+		if row, err := tx.RowOf(r.ID, r.Hello); err == nil && row.Parked != 0 {
+			within = parkedWithin
+		}
+		if now.Unix()-r.BrokenAt < int64(within/time.Second) {
 			return nil, nil
 		}
 		return c.engine.Fail(tx, now, r)

@@ -30,6 +30,7 @@ type Client struct {
 	fetching  chan struct{}     // holds a token while batches are fetched
 	wanting   map[[32]byte]bool // realms whose tokens have run out; whoever fetches has it
 	lookPurse chan struct{}     // wakes buy
+	parked    *taker
 
 	mu      sync.Mutex // guards the rest
 	profile profile
@@ -43,6 +44,7 @@ type Client struct {
 
 	returned chan struct{} // our relay is connected again
 	homed    chan struct{} // there is a relay now
+	hurried  bool          // the process ends soon
 	root     key.SignPublic
 }
 
@@ -65,6 +67,7 @@ func Open(ctx context.Context, o Options) (*Client, error) {
 	c.purse = newPurse(c)
 	c.realms.pay = c.purse.Of
 	c.fetching, c.lookPurse, c.wanting = make(chan struct{}, 1), make(chan struct{}, 1), map[[32]byte]bool{}
+	c.parked = newTaker(c)
 	if err := c.load(ctx); err != nil {
 		return nil, errors.Join(vaultError(err), v.Close(), lock.Release())
 	}
@@ -135,6 +138,12 @@ func (c *Client) apply(ctx context.Context, ch *convo.Change) {
 		if ch.Heard != 0 {
 			out.Heard(ch.Heard)
 		}
+		if ch.Found != 0 {
+			out.Found(ch.Found)
+		}
+	}
+	if ch.Heard != 0 {
+		c.acks.heard(ch.Heard)
 	}
 	for _, id := range ch.Again {
 		c.acks.astray(id)
@@ -175,15 +184,17 @@ func (c *Client) show(ctx context.Context, events []*convo.Event) []Event {
 }
 
 func shown(e *convo.Event, name string) Event {
-	s := State(e.State.String())
+	s, until := State(e.State.String()), time.Time{}
 	switch {
+	case e.State == convo.Offered && e.Out && time.Now().Before(time.Unix(e.Parked, 0)):
+		s, until = Parked, time.Unix(e.Parked, 0)
 	case e.Kind == convo.Notice && !e.Out:
 		s = Told
 	case !e.Out:
 		s = Received
 	}
 	return Event{Seq: e.Seq, ContactID: e.Contact, Contact: name, ID: hexID(e.Message), Out: e.Out, Text: e.Text, State: s,
-		Sent: time.Unix(e.Sent, 0), At: time.Unix(e.At, 0)}
+		Sent: time.Unix(e.Sent, 0), At: time.Unix(e.At, 0), Until: until}
 }
 
 // find looks a contact up by our name for them, or by "#" and its number.

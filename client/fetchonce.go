@@ -53,6 +53,8 @@ func (c *Client) catchUp(ctx context.Context) (connected bool, err error) {
 	defer c.feed.leave(s)
 	ctx, stop := context.WithTimeout(ctx, FetchWithin)
 	defer stop()
+	c.hurry(true)
+	defer c.hurry(false)
 	ended := make(chan error, 1)
 	go func() { ended <- c.Run(ctx) }()
 	quiet := time.NewTimer(fetchQuiet)
@@ -65,13 +67,20 @@ func (c *Client) catchUp(ctx context.Context) (connected bool, err error) {
 			s.take()
 			quiet.Reset(fetchQuiet)
 		case <-quiet.C:
-			if connected = c.connected(); !connected {
+			connected = c.connected() && c.taking().took()
+			if !connected {
 				quiet.Reset(fetchQuiet)
+			}
+			if ctx.Err() != nil {
+				return c.connected(), <-ended
 			}
 		}
 	}
 	c.acks.flush()
 	c.acks.settled(ctx)
+	if out, _ := c.moving(); out != nil {
+		out.Rested(ctx)
+	}
 	select { // a batch that is being fetched may end: nobody is here every day
 	case c.fetching <- struct{}{}:
 		<-c.fetching

@@ -146,11 +146,9 @@ func (k *keyring) Seal(ctx context.Context, id int64) ([]outbox.Sealed, error) {
 			return nil, err
 		}
 	}
-	bodies := []wire.Body{{Kind: wire.KindPair, ID: row.Message, Count: 1, Payload: row.Payload}}
-	if row.Hello {
-		if _, bodies, err = sealed.Fragments(wire.KindHello, row.Payload); err != nil {
-			return nil, err
-		}
+	bodies, err := bodiesOf(row)
+	if err != nil {
+		return nil, err
 	}
 	var all []outbox.Sealed
 	for _, route := range routes {
@@ -162,6 +160,15 @@ func (k *keyring) Seal(ctx context.Context, id int64) ([]outbox.Sealed, error) {
 	}
 	k.c.opt.at(BoundaryOfferSealed)
 	return all, nil
+}
+
+// bodiesOf returns what a row consists of: one body, or the four of a hello.
+func bodiesOf(row *convo.Row) ([]wire.Body, error) {
+	if !row.Hello {
+		return []wire.Body{{Kind: wire.KindPair, ID: row.Message, Count: 1, Payload: row.Payload}}, nil
+	}
+	_, bodies, err := sealed.Fragments(wire.KindHello, row.Payload)
+	return bodies, err
 }
 
 // errAway is temporary: without our relay nothing could come back, so nothing
@@ -349,13 +356,19 @@ func (k *keyring) Open(ctx context.Context, route int64, a transport.Address, ce
 	if !ok || m.of.route != route {
 		return inbox.Rejected, nil
 	}
-	body, err := sealed.OpenCell(m.seal, wire.Address(a), (*wire.Cell)(cell))
+	return k.take(ctx, route, m.seal, a, cell, false)
+}
+
+// take opens a cell under the seal of its route's period or day, and commits.
+// One that was parked says nothing about where its sender is now.
+func (k *keyring) take(ctx context.Context, route int64, seal key.Seal, a transport.Address, cell *transport.Cell, parked bool) (inbox.Outcome, error) {
+	body, err := sealed.OpenCell(seal, wire.Address(a), (*wire.Cell)(cell))
 	if err != nil {
 		return inbox.Rejected, nil
 	}
 	switch body.Kind {
 	case wire.KindPair:
-		return k.commit(ctx, route, func(tx vault.Store, now time.Time, r *contact.RouteRecord) (convo.Outcome, *convo.Change, error) {
+		return k.commit(ctx, route, parked, func(tx vault.Store, now time.Time, r *contact.RouteRecord) (convo.Outcome, *convo.Change, error) {
 			return k.c.engine.Pair(tx, now, r, body.ID, body.Payload)
 		})
 	case wire.KindHello:
@@ -368,7 +381,7 @@ func (k *keyring) Open(ctx context.Context, route int64, a transport.Address, ce
 			// contact route never: nobody may probe unseen.
 			return inbox.Nothing, nil
 		}
-		return k.commit(ctx, route, func(tx vault.Store, now time.Time, r *contact.RouteRecord) (convo.Outcome, *convo.Change, error) {
+		return k.commit(ctx, route, parked, func(tx vault.Store, now time.Time, r *contact.RouteRecord) (convo.Outcome, *convo.Change, error) {
 			if r.Contact != 0 {
 				return k.c.engine.Again(tx, now, r, whole)
 			}
@@ -392,7 +405,7 @@ func (k *keyring) join(route int64, b *wire.Body) (whole []byte, done bool, err 
 }
 
 // commit runs one message through the engine in one transaction.
-func (k *keyring) commit(ctx context.Context, route int64, f func(vault.Store, time.Time, *contact.RouteRecord) (convo.Outcome, *convo.Change, error)) (inbox.Outcome, error) {
+func (k *keyring) commit(ctx context.Context, route int64, parked bool, f func(vault.Store, time.Time, *contact.RouteRecord) (convo.Outcome, *convo.Change, error)) (inbox.Outcome, error) {
 	outcome := convo.Rejected
 	err := k.c.update(ctx, func(tx vault.Store, now time.Time) (*convo.Change, error) {
 		r, err := tx.Route(route)
@@ -405,10 +418,13 @@ func (k *keyring) commit(ctx context.Context, route int64, f func(vault.Store, t
 		}
 		var ch *convo.Change
 		outcome, ch, err = f(tx, now, r)
+		if parked && ch != nil {
+			ch.Found, ch.Heard, ch.Again = ch.Heard, 0, nil
+		}
 		return ch, err
 	})
 	if errors.Is(err, convo.ErrBusy) {
-		return inbox.Rejected, nil // nothing was changed; it comes again
+		return inbox.Busy, nil // nothing was changed; it comes again
 	}
 	if err != nil {
 		return 0, err

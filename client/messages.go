@@ -10,7 +10,7 @@ import (
 )
 
 // rank orders the states an outgoing message passes.
-var rank = map[State]int{Queued: 1, Offered: 2, Live: 3, OnDevice: 4}
+var rank = map[State]int{Queued: 1, Offered: 2, Parked: 3, Live: 4, OnDevice: 5}
 
 // ended reports whether a state will not change any more.
 func ended(s State) bool { return s == OnDevice || s == Expired || s == Unsent }

@@ -75,6 +75,10 @@ type Relay interface {
 	PutBlob(ctx context.Context, p *wire.BlobPut) (wire.Receipt, error)
 	GetBlob(ctx context.Context, id wire.BlobID) ([]byte, error)
 	DeleteBlob(ctx context.Context, id wire.BlobID, capability [32]byte) error
+	// Park has cells kept for somebody who is away, Take takes what was kept for
+	// us. Of a relay that does not park both fail with transport.ErrNothing.
+	Park(ctx context.Context, p transport.Park) ([]transport.Kept, error)
+	Take(ctx context.Context, t transport.Take) error
 }
 
 // Network reaches relays. client/transport/relay has one, direct or by a proxy.
@@ -105,6 +109,13 @@ type Options struct {
 	Boundary func(name string)
 	// AckMean is the mean delay of acks; zero means 5 s (the everyday preset).
 	AckMean time.Duration
+	// Park is how long what waits for a contact may be kept at their relay while
+	// they are away; zero means 7 days (the everyday preset), below zero nothing
+	// is. Hellos are kept until their invite ends.
+	Park time.Duration
+	// Brief says that the process ends soon: what nobody takes is parked at once
+	// and not after a minute.
+	Brief bool
 }
 
 // Commit boundaries, for Options.Boundary.
@@ -120,6 +131,11 @@ const (
 	BoundaryRowRemoved      = "row: removed"      // the peer's ack was committed; the outbox was not told
 	BoundaryInviteCommitted = "invite: committed" // the bundle is in the vault; not at the relay
 	BoundaryHelloCommitted  = "hello: committed"  // a hello is in the outbox
+	BoundaryParkSealed      = "park: sealed"      // cells are about to be parked
+	BoundaryParkAnswered    = "park: answered"    // the relay keeps them; not noted yet
+	BoundaryParkNoted       = "park: noted"       // the vault knows until when
+	BoundaryTakenArrived    = "taken: arrived"    // a parked cell came; nothing was opened
+	BoundaryTakenCommitted  = "taken: committed"  // opened and committed; the relay still has it
 
 	BoundaryTokenTaken   = purse.BoundaryTaken  // a token is out of the vault; not presented
 	BoundaryBatchAsked   = purse.BoundaryAsked  // a batch's seed is in the vault; the request was not made
@@ -131,6 +147,7 @@ const (
 func Boundaries() []string {
 	return []string{BoundarySendCommitted, BoundaryOfferSealed, BoundaryOfferAnswered, BoundaryOfferNoted, BoundaryCellArrived,
 		BoundaryCellCommitted, BoundaryAckSealed, BoundaryAckPut, BoundaryRowRemoved, BoundaryInviteCommitted, BoundaryHelloCommitted,
+		BoundaryParkSealed, BoundaryParkAnswered, BoundaryParkNoted, BoundaryTakenArrived, BoundaryTakenCommitted,
 		BoundaryTokenTaken, BoundaryBatchAsked, BoundaryBatchStored, BoundaryMemberJoined}
 }
 

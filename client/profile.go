@@ -19,6 +19,7 @@ const (
 	metaIdentity = 1 // device.Identity
 	metaProfile  = 2 // profile
 	metaBack     = 4 // how often this device said today that it is back
+	metaTaken    = 5 // taken
 )
 
 // profile is what a person set.

@@ -36,6 +36,7 @@ type realm struct {
 	unix func() int64
 	// watch, if set, may refuse a watch.
 	watch func(by string, w *transport.Watch) error
+	lot   *lot // what it keeps for those who are away; off unless parks was called
 }
 
 const realmName = "relay.test"
@@ -44,7 +45,7 @@ const realmName = "relay.test"
 func newRealm(period uint64) *realm {
 	r := &realm{
 		net: memory.New(memory.Options{Live: time.Duration(period) * time.Second}), pin: sha256.Sum256([]byte("realm key")), period: period,
-		blobs: map[wire.BlobID][]byte{}, count: map[string]int{},
+		blobs: map[wire.BlobID][]byte{}, count: map[string]int{}, lot: newLot(),
 	}
 	r.shows = r.pin
 	return r

@@ -28,8 +28,9 @@ func (c *Client) Run(ctx context.Context) error {
 		c.mu.Unlock()
 		return ErrRunning
 	}
+	c.parked = newTaker(c)
 	c.out = outbox.New(outbox.Config{
-		Transport: c.realms, Store: rowStore{c}, Sealer: c.keys, Rand: c.opt.rand(),
+		Transport: c.realms, Store: rowStore{c}, Sealer: c.keys, Rand: c.opt.rand(), Parker: parker{c}, ParkAfter: c.parkAfter(),
 		Trouble: func(_, _ int64, err error) { c.note(err) },
 	})
 	out := c.out
@@ -92,7 +93,11 @@ func (c *Client) watch(ctx context.Context) error {
 	})
 	c.mu.Lock()
 	c.in = in
+	parked := c.parked
 	c.mu.Unlock()
+	var taking sync.WaitGroup
+	defer taking.Wait()
+	taking.Go(func() { parked.run(ctx, t) })
 	return in.Run(ctx)
 }
 
@@ -203,14 +208,15 @@ func (c *Client) uniform() float64 {
 	return float64(binary.BigEndian.Uint64(b[:])>>11) / (1 << 53)
 }
 
-// putOnce puts one body to a route under a fresh outer seal.
-func (c *Client) putOnce(ctx context.Context, route *contact.RouteRecord, body wire.Body) error {
+// putOnce puts one body to a route under a fresh outer seal, and reports whether a
+// device took it.
+func (c *Client) putOnce(ctx context.Context, route *contact.RouteRecord, body wire.Body) (taken bool, err error) {
 	cells, err := c.keys.cells(route, []wire.Body{body})
 	if err != nil {
-		return err
+		return false, err
 	}
-	_, err = c.realms.Put(ctx, transport.Put{Address: cells[0].Address, ID: cells[0].ID, Cell: cells[0].Cell, Isolate: cells[0].Isolate})
-	return err
+	r, err := c.realms.Put(ctx, transport.Put{Address: cells[0].Address, ID: cells[0].ID, Cell: cells[0].Cell, Isolate: cells[0].Isolate})
+	return err == nil && r.Delivered > 0, err
 }
 
 // rowStore is the vault as the outbox sees it.
@@ -218,7 +224,10 @@ type rowStore struct{ c *Client }
 
 // item is a row as the outbox sees it.
 func item(r *convo.Row) outbox.Item {
-	it := outbox.Item{ID: r.ID, Peer: r.Contact, Order: r.ID, State: outbox.Queued}
+	it := outbox.Item{ID: r.ID, Peer: r.Contact, Order: r.ID, State: outbox.Queued, Born: time.Unix(r.Born, 0), Hello: r.Hello}
+	if r.Parked != 0 {
+		it.Kept = time.Unix(r.Parked, 0)
+	}
 	switch r.State {
 	case convo.Offered:
 		it.State = outbox.Offered

@@ -134,7 +134,7 @@ func (p *Person) note(e client.Event, stream bool) {
 
 // rank orders states.
 func rank(s client.State) int {
-	return slices.Index([]client.State{client.Queued, client.Offered, client.Live, client.OnDevice}, s)
+	return slices.Index([]client.State{client.Queued, client.Offered, client.Parked, client.Live, client.OnDevice}, s)
 }
 
 // ask asks the process.

@@ -100,7 +100,7 @@ func (a *app) newcomer(ctx context.Context, link, as string, named bool) error {
 }
 
 func (a *app) accept(ctx context.Context, o client.AcceptOptions, yes bool, within time.Duration) error {
-	p, err := a.open(ctx, moving)
+	p, err := a.open(ctx, hasty)
 	if err != nil {
 		return err
 	}

@@ -32,6 +32,7 @@ type app struct {
 	passFile string
 	proxy    string
 	proxied  []string // relays that may have a program in front that ends TLS
+	park     string   // how long messages may lie at their receivers' relays
 	json     bool
 
 	secret    []byte                                                   // the passphrase, once it is known
@@ -60,9 +61,10 @@ func (a *app) register(root *cobra.Command) {
 	f.StringVar(&a.passFile, "passphrase-file", os.Getenv("TACET_PASSPHRASE_FILE"), "read the passphrase from the first line of `FILE` ($TACET_PASSPHRASE_FILE)")
 	f.StringVar(&a.proxy, "proxy", os.Getenv("TACET_PROXY"), "reach relays through this proxy only; for Tor the `URL` is socks5://127.0.0.1:9050 ($TACET_PROXY)")
 	f.StringSliceVar(&a.proxied, "allow-proxied", nil, "speak to the relay `NAME` although its TLS ends in a program in front of it: weaker; kept in the profile")
+	f.StringVar(&a.park, "park", os.Getenv("TACET_PARK"), "how long a contact's relay may keep what waits for them: a `TIME` up to 60d, or off (default 7d; $TACET_PARK)")
 	f.BoolVar(&a.json, "json", false, "print JSON")
 	// A default from the environment is nobody's business in the help.
-	for _, name := range []string{"profile", "passphrase-file", "proxy"} {
+	for _, name := range []string{"profile", "passphrase-file", "proxy", "park"} {
 		f.Lookup(name).DefValue = ""
 	}
 }
@@ -86,6 +88,21 @@ func (a *app) dir() (string, error) {
 		data = filepath.Join(home, ".local", "share")
 	}
 	return filepath.Join(data, "tacet", name), nil
+}
+
+// parking returns how long what waits may be parked, as client.Options has it.
+func (a *app) parking() (time.Duration, error) {
+	switch a.park {
+	case "":
+		return 0, nil
+	case "off":
+		return -1, nil
+	}
+	d, err := text.ParseDuration(a.park)
+	if err != nil || d < time.Hour || d > 60*24*time.Hour {
+		return 0, usage("--park is a time from 1h to 60d, or off", "")
+	}
+	return d, nil
 }
 
 // say talks to the person.

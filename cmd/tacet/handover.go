@@ -163,7 +163,7 @@ func (t *told) known(e client.Event) bool {
 	t.state[e.Seq] = e.State
 	t.last = max(t.last, e.Seq)
 	switch e.State {
-	case client.Queued, client.Offered, client.Live:
+	case client.Queued, client.Offered, client.Parked, client.Live:
 		t.open[e.Seq] = true
 	default:
 		delete(t.open, e.Seq)

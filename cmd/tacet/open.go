@@ -26,6 +26,7 @@ type mode int
 const (
 	staying mode = iota // look or change; nothing has to move
 	moving              // move messages while the command runs
+	hasty               // the same, and it ends soon
 )
 
 // profile is a way to the profile: in this process, which then owns it and
@@ -201,6 +202,10 @@ func (p *profile) take(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	park, err := p.a.parking()
+	if err != nil {
+		return err
+	}
 	if p.dropped {
 		p.dropped = false
 		p.a.note("the process that had this profile has ended; this one goes on with it")
@@ -210,7 +215,7 @@ func (p *profile) take(ctx context.Context) error {
 		return err
 	}
 	p.a.progress.Start("opening the profile")
-	c, err := client.Open(ctx, client.Options{Dir: p.dir, Passphrase: secret, Network: network})
+	c, err := client.Open(ctx, client.Options{Dir: p.dir, Passphrase: secret, Network: network, Park: park, Brief: p.mode == hasty})
 	if err != nil {
 		return err
 	}
@@ -222,7 +227,7 @@ func (p *profile) take(ctx context.Context) error {
 			p.a.note("other commands cannot reach this process: " + text.Line(err.Error()))
 		}
 	})
-	if p.mode == moving {
+	if p.mode != staying {
 		o.done.Go(func() {
 			if err := c.Run(running); err != nil {
 				o.fail(err)

@@ -80,7 +80,7 @@ you for good.`,
 		c.AddCommand(&cobra.Command{
 			Use: v.use, Short: v.short, Args: cobra.ExactArgs(1), ValidArgsFunction: a.names, Example: "  tacet requests " + strings.ToLower(strings.Replace(v.use, "NAME", "bob", 1)),
 			RunE: func(cmd *cobra.Command, args []string) error {
-				return a.with(cmd.Context(), moving, func(p *profile) error { return a.answer(cmd.Context(), p, args[0], v.answer) })
+				return a.with(cmd.Context(), hasty, func(p *profile) error { return a.answer(cmd.Context(), p, args[0], v.answer) })
 			},
 		})
 	}

@@ -21,10 +21,10 @@ import (
 const maxStdin = 1 << 20
 
 // ladder are the states that a message climbs.
-var ladder = []client.State{client.Queued, client.Offered, client.Live, client.OnDevice}
+var ladder = []client.State{client.Queued, client.Offered, client.Parked, client.Live, client.OnDevice}
 
 // waits are the states that --wait takes.
-var waits = map[string]client.State{"queued": client.Queued, "offered": client.Offered, "live": client.Live, "device": client.OnDevice}
+var waits = map[string]client.State{"queued": client.Queued, "offered": client.Offered, "parked": client.Parked, "live": client.Live, "device": client.OnDevice}
 
 func sendCommand(a *app) *cobra.Command {
 	var wait string
@@ -36,7 +36,8 @@ func sendCommand(a *app) *cobra.Command {
 device before anything else happens, and stays until their device acks it.
 
 Then the command waits for the state that --wait names, and says where the
-message is: queued here, offered, live (a device has it), on their device.
+message is: queued here, offered, parked at their relay, live (a device has
+it), on their device.
 If --wait was given and the state is not reached in time, it exits with 3.`,
 		Args: cobra.MinimumNArgs(1),
 		Example: `  tacet send Bob 'see you at nine'
@@ -44,13 +45,13 @@ If --wait was given and the state is not reached in time, it exits with 3.`,
   tacet send Bob 'only for now' --keep 2h`,
 		ValidArgsFunction: a.names,
 	}
-	c.Flags().StringVar(&wait, "wait", "device", "the `STATE` to wait for: queued, offered, live or device")
+	c.Flags().StringVar(&wait, "wait", "device", "the `STATE` to wait for: queued, offered, parked, live or device")
 	c.Flags().Var(&within, "timeout", "how long to wait")
-	c.Flags().Var(&keep, "keep", "how long it may wait here before it expires: 2h, 7d (default: until it is acked)")
+	c.Flags().Var(&keep, "keep", "how long it may wait, here and at their relay, before it expires: 2h, 7d (default: until it is acked)")
 	c.RunE = func(cmd *cobra.Command, args []string) error {
 		want, ok := waits[wait]
 		if !ok {
-			return usage("--wait is queued, offered, live or device", "")
+			return usage("--wait is queued, offered, parked, live or device", "")
 		}
 		m := client.Outgoing{To: args[0], Text: strings.Join(args[1:], " "), Keep: keep.Duration}
 		if len(args) == 1 {
@@ -80,7 +81,7 @@ func (a *app) stdin() (string, error) {
 }
 
 func (a *app) send(ctx context.Context, m client.Outgoing, want client.State, within time.Duration, strict bool) error {
-	how := moving
+	how := hasty
 	if want == client.Queued {
 		how = staying // nothing has to leave
 	}

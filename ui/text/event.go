@@ -58,5 +58,5 @@ func Change(e client.Event, now time.Time, s Style) string {
 }
 
 func waits(s client.State) bool {
-	return s == client.Queued || s == client.Offered || s == client.Live
+	return s == client.Queued || s == client.Offered || s == client.Parked || s == client.Live
 }

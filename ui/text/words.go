@@ -14,6 +14,8 @@ func State(s client.State) string {
 		return "queued here"
 	case client.Offered:
 		return "offered"
+	case client.Parked:
+		return "parked at their relay"
 	case client.Live:
 		return "live: a device has it"
 	case client.OnDevice:
@@ -42,6 +44,8 @@ func Outlook(s client.State, who string, moving bool) string {
 		return "The message waits on this device; no relay has answered for it yet. " + next
 	case client.Offered:
 		return "The relay offered it, and no device of " + who + " was there to take it. The message waits on this device. " + next
+	case client.Parked:
+		return "No device of " + who + " was there, so their relay keeps it, sealed, until one comes. It stays on this device too, until theirs says that it has it."
 	case client.Live:
 		return "A device of " + who + " has it. The copy here goes when that device says so for good. " + next
 	case client.Expired:

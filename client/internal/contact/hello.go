@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"time"
 
 	"github.com/tacet-chat/tacet/client/internal/device"
@@ -29,6 +30,7 @@ type Outgoing struct {
 	Route   *RouteRecord   // the contact route it goes to
 	Message wire.MessageID // what an ack of it names
 	Whole   []byte         // wire.HelloSize bytes
+	Until   int64          // unix seconds at which the invite ends
 }
 
 // Starting is what we need to say hello.
@@ -113,7 +115,7 @@ func Start(tx Tx, rand io.Reader, now time.Time, s Starting) (*Outgoing, error) 
 	if err := errors.Join(tx.PutContact(r), tx.PutRoute(mine), tx.PutRoute(theirs), MakePrimary(tx, r.ID, sess, now)); err != nil {
 		return nil, err
 	}
-	return &Outgoing{Contact: r, Route: theirs, Message: id, Whole: whole}, nil
+	return &Outgoing{Contact: r, Route: theirs, Message: id, Whole: whole, Until: int64(min(s.Bundle.Expiry, math.MaxInt64))}, nil
 }
 
 // MakePrimary stores a session as the one that new messages are sealed in.

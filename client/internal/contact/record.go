@@ -153,6 +153,7 @@ type RouteRecord struct {
 	Acked   bool   `cbor:"8,keyasint"`  // the other end has it
 	Retire  uint64 `cbor:"9,keyasint"`  // replaced, and not served from this period on; 0: in use
 	Birth   uint64 `cbor:"10,keyasint"` // first period of the route
+	Park    []byte `cbor:"11,keyasint"` // secrets of days, from the oldest still needed on; empty: none was kept
 }
 
 // SessionRecord is one pair session with one device.

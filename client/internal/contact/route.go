@@ -103,13 +103,17 @@ func NewRoute(rand io.Reader, now time.Time, realm Realm, l uint16) (*RouteRecor
 		o.Birth--
 	}
 	r := &RouteRecord{Mine: true, Owner: owner.Bytes(), Chain: addr.NewChain(o, addr.Live).Append(nil), Period: l, Birth: o.Birth, Born: now.Unix(), Realm: realm}
+	r.Park = addr.NewChain(o, addr.Park).Append(nil)
 	return r, o, nil
 }
 
 // TheirRoute is a route that another device offered to us, at a time by its own
 // clock in unix seconds; 0 makes it older than any other.
 func TheirRoute(born int64, contact int64, o *addr.Offer, realm Realm) *RouteRecord {
-	return &RouteRecord{Contact: contact, Chain: addr.NewChain(o, addr.Live).Append(nil), Period: o.Period, Birth: o.Birth, Born: born, Realm: realm}
+	return &RouteRecord{
+		Contact: contact, Chain: addr.NewChain(o, addr.Live).Append(nil), Park: addr.NewChain(o, addr.Park).Append(nil),
+		Period: o.Period, Birth: o.Birth, Born: born, Realm: realm,
+	}
 }
 
 // Keys opens the secrets of a route.
@@ -127,6 +131,32 @@ func (r *RouteRecord) Keys() (*addr.Chain, key.Owner, error) {
 	}
 	return c, o, nil
 }
+
+// Days opens the secrets by which cells are parked on a route, and the owner's
+// key as Keys does. It fails with ErrNoDays for a route without any.
+func (r *RouteRecord) Days() (*addr.Chain, key.Owner, error) {
+	if len(r.Park) == 0 {
+		return nil, key.Owner{}, ErrNoDays
+	}
+	c, err := addr.ParseChain(r.Park)
+	if err != nil || c.Kind() != addr.Park {
+		return nil, key.Owner{}, fmt.Errorf("opening days of a route: %w", addr.ErrState)
+	}
+	if !r.Mine {
+		return c, key.Owner{}, nil
+	}
+	o, err := key.New[key.OwnerRole](r.Owner)
+	if err != nil {
+		return nil, key.Owner{}, fmt.Errorf("opening days of a route: %w", err)
+	}
+	return c, o, nil
+}
+
+// ErrNoDays: nothing can be parked on the route, as its secrets of days were not kept.
+var ErrNoDays = errors.New("route has no secrets of days")
+
+// FirstDay is the day in which the route began.
+func (r *RouteRecord) FirstDay() uint64 { return r.Birth * uint64(r.Period) / addr.DaySeconds }
 
 // Older reports whether both ends take o for the newer of two routes in one
 // direction. Offers arrive in any order and several may be made in one period:

@@ -42,6 +42,7 @@ type Change struct {
 	Stranger int64    // somebody not accepted who waits for the neutral answer
 	Again    []int64  // those of them that have an ack of ours already, which they did not get
 	Heard    int64    // a device that just proved to be there
+	Found    int64    // a contact of whom something was found parked: they may be away
 	Routes   bool     // the set of own routes changed
 	Invites  bool     // an invite was used up: its blob can go
 }
@@ -182,6 +183,7 @@ func (e *Engine) sealRow(tx Tx, now time.Time, n *Row, ch *Change) (err error) {
 		return err
 	}
 	n.Sealed, n.Made = true, now.Unix()
+	n.Parked = 0 // what is kept of it is sealed in another way, which may open no more
 	n.Left = n.Left || e.Online != nil && e.Online()
 	if err := tx.PutRow(n); err != nil {
 		return err

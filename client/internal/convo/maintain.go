@@ -193,3 +193,60 @@ func (e *Engine) Forget(tx Tx, now time.Time, steps uint64) error {
 	}
 	return nil
 }
+
+// ParkDays is how long a day's secret is kept at the most: a cell is parked for
+// 60 days at the longest, and the day in which it was put comes on top.
+const ParkDays = 61
+
+// ForgetDays moves the secrets of days on by at most steps days, which is how
+// many this device has seen go by on a monotonic clock. Of our own routes every
+// day from needed on stays, the oldest one that something may still lie parked
+// in, but none for longer than ParkDays.
+//
+// spec: route.md#forgetting
+func (e *Engine) ForgetDays(tx Tx, now time.Time, steps, needed uint64) error {
+	people, err := tx.Contacts()
+	if err != nil {
+		return err
+	}
+	ids := []int64{0}
+	for _, r := range people {
+		ids = append(ids, r.ID)
+	}
+	today := addr.DayAt(now.Unix())
+	recent := today - min(today, 2) // clocks of two ends may be a day apart
+	for _, id := range ids {
+		routes, err := tx.RoutesOf(id)
+		if err != nil {
+			return err
+		}
+		for _, route := range routes {
+			floor := recent
+			if route.Mine {
+				floor = max(min(recent, needed), today-min(today, ParkDays))
+			}
+			if err := forgetDays(tx, route, steps, floor); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func forgetDays(tx contact.Routes, route *contact.RouteRecord, steps, floor uint64) error {
+	c, _, err := route.Days()
+	if errors.Is(err, contact.ErrNoDays) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer c.Wipe()
+	to := min(c.Base()+steps, floor)
+	if to <= c.Base() {
+		return nil
+	}
+	c.Forget(to)
+	route.Park = c.Append(nil)
+	return tx.PutRoute(route)
+}

@@ -69,7 +69,7 @@ func (e *Engine) Hello(tx Tx, now time.Time, out *contact.Outgoing, text string)
 		return nil, err
 	}
 	row := &Row{Contact: out.Contact.ID, Message: out.Message, Sealed: true, Hello: true, Route: out.Route.ID, Event: ev.Seq, State: Queued,
-		Born: now.Unix(), Made: now.Unix(), Payload: out.Whole}
+		Born: now.Unix(), Made: now.Unix(), Payload: out.Whole, Until: out.Until}
 	ch := &Change{Events: []*Event{ev}, Routes: true}
 	// A hello by an earlier invite went nowhere; this one takes its place.
 	if err := e.dropRows(tx, out.Contact.ID, ch); err != nil {
@@ -153,6 +153,41 @@ func (e *Engine) Moved(tx Tx, id int64, s EventState) (*Change, error) {
 		return ch, err
 	}
 	ev.State = s
+	ch.Events = append(ch.Events, ev)
+	return ch, tx.PutEvent(ev)
+}
+
+// Parked notes until when the other end's relay keeps a row for its device. What
+// is shown says so once that is true of all that waits of the message.
+func (e *Engine) Parked(tx Tx, id, until int64) (*Change, error) {
+	row, err := tx.Row(id)
+	if err != nil {
+		return nil, err
+	}
+	ch := &Change{}
+	row.Parked = until
+	if err := tx.PutRow(row); err != nil || row.Event == 0 {
+		return ch, err
+	}
+	ev, err := tx.Event(row.Event)
+	if err != nil {
+		return nil, err
+	}
+	if ev.Left > 1 {
+		rows, err := tx.RowsOf(row.Contact)
+		if err != nil {
+			return nil, err
+		}
+		for _, r := range rows {
+			if r.Event == row.Event {
+				until = min(until, r.Parked)
+			}
+		}
+	}
+	if until == ev.Parked {
+		return ch, nil
+	}
+	ev.Parked = until
 	ch.Events = append(ch.Events, ev)
 	return ch, tx.PutEvent(ev)
 }

@@ -92,11 +92,12 @@ type Event struct {
 	Out     bool           `cbor:"2,keyasint"`
 	Message wire.MessageID `cbor:"3,keyasint"` // logical id
 	Text    string         `cbor:"4,keyasint"`
-	Sent    int64          `cbor:"5,keyasint"` // unix seconds, by its author
-	At      int64          `cbor:"6,keyasint"` // unix seconds, here
-	State   EventState     `cbor:"7,keyasint"` // outgoing only
-	Left    int            `cbor:"8,keyasint"` // parts that wait for an ack
-	Expires int64          `cbor:"9,keyasint"` // unix seconds; 0: never
+	Sent    int64          `cbor:"5,keyasint"`  // unix seconds, by its author
+	At      int64          `cbor:"6,keyasint"`  // unix seconds, here
+	State   EventState     `cbor:"7,keyasint"`  // outgoing only
+	Left    int            `cbor:"8,keyasint"`  // parts that wait for an ack
+	Expires int64          `cbor:"9,keyasint"`  // unix seconds; 0: never
+	Parked  int64          `cbor:"10,keyasint"` // unix seconds until which their relay keeps all that waits of it; 0: it does not
 }
 
 // Row is one copy of one message waiting for its device's ack.
@@ -116,6 +117,8 @@ type Row struct {
 	Payload []byte         `cbor:"9,keyasint"`
 	NewWay  int64          `cbor:"10,keyasint"` // a route of ours that the message offers; acked with it
 	Left    bool           `cbor:"11,keyasint"` // it may have left this device
+	Parked  int64          `cbor:"12,keyasint"` // unix seconds until which their relay keeps it; 0: it does not
+	Until   int64          `cbor:"13,keyasint"` // unix seconds after which keeping a hello there is no use: its invite has ended; 0: no such time
 }
 
 // Events keeps what is shown.

@@ -49,11 +49,12 @@ type Keys interface {
 // Outcome says what became of a cell.
 type Outcome byte
 
-// Outcomes. Any other value is like Rejected.
+// Outcomes. Of a cell that came over a watch any other value is like Rejected.
 const (
 	Shown    Outcome = 1 // opened, its sender is accepted, and there is something to show
 	Nothing  Outcome = 2 // opened and accepted, but it shows nothing: a duplicate, a drop
 	Rejected Outcome = 3 // did not open, or its sender is not accepted
+	Busy     Outcome = 4 // cannot be taken now, and nothing was changed: as if it had not come
 )
 
 // Opener opens cells.

@@ -32,6 +32,15 @@ var (
 	ErrGone = errors.New("row is gone")
 )
 
+// Errors that a Parker answers with for a copy, beside ErrGone and ErrNoRoute.
+var (
+	// ErrFull: too much waits for the device already, or for everybody. The copy
+	// waits here and is tried again.
+	ErrFull = errors.New("no room to park the copy")
+	// ErrNoPark: this copy is not parked, or nothing is for its device.
+	ErrNoPark = errors.New("the copy is not parked")
+)
+
 // errRunning is returned by a second Run.
 var errRunning = errors.New("outbox is running already")
 
@@ -55,7 +64,10 @@ type Item struct {
 	Peer    int64 // the device it goes to
 	Order   int64 // smallest first
 	State   State
+	Born    time.Time // when it was written
 	Expires time.Time // zero: never
+	Kept    time.Time // until when it is parked for the device; zero: it is not
+	Hello   bool      // it is parked as soon as nobody took it, without waiting
 }
 
 // Sealed is one cell, ready to be put.
@@ -82,6 +94,24 @@ type Sealer interface {
 	Seal(ctx context.Context, id int64) ([]Sealed, error) // ErrNoRoute, ErrGone
 }
 
+// Parker has copies kept for a device that is away, at the relay where it looks
+// when it comes back.
+//
+// spec: delivery.md#parking
+type Parker interface {
+	// Park parks copies for one device, at most MaxPark, each sealed anew for
+	// that, and notes it in the store. It returns what became of each, in order.
+	// An error is about all of them: ErrNoPark, where nothing is parked for this
+	// device, or trouble on the way there.
+	Park(ctx context.Context, ids []int64) ([]Kept, error)
+}
+
+// Kept says until when a copy is kept, or why it is not.
+type Kept struct {
+	Until time.Time
+	Err   error // ErrGone, ErrNoRoute, ErrFull, ErrNoPark, or trouble with the store
+}
+
 // Config is what an Outbox works with. Changed and Trouble may be nil; they are
 // called from the goroutines of Run, with no lock held, and must return soon.
 type Config struct {
@@ -89,6 +119,10 @@ type Config struct {
 	Store     Store
 	Sealer    Sealer
 	Rand      io.Reader // read with a lock held: it must not block
+	// Parker may be nil: nothing is parked. After ParkAfter of silence a device
+	// counts as away for long, zero: at once.
+	Parker    Parker
+	ParkAfter time.Duration
 	// Changed is called when a row's state went up and the store has it.
 	Changed func(id int64, s State)
 	// Trouble is called with what a person should see: a refusal, a wrong
@@ -101,6 +135,7 @@ type Config struct {
 type Status struct {
 	Waiting int       // copies that wait for the device's ack
 	Live    int       // how many of them a live device has
+	Kept    int       // how many of them are parked for it
 	Silent  bool      // nobody took the last copy, and the transport was sure of it
 	Blocked error     // why nothing goes for the moment; nil: copies go
 	Next    time.Time // when something is tried again by itself; zero: nothing is planned
@@ -124,12 +159,13 @@ type Outbox struct {
 	retry   time.Time // when to tell it again
 	broken  error     // randomness failed
 	running bool
+	rested  chan struct{} // closed and replaced when something has landed
 }
 
 // New makes an Outbox. It offers nothing before Run.
 func New(cfg Config) *Outbox {
 	return &Outbox{
-		cfg: cfg, live: cfg.Transport.Caps().LiveCount, wake: make(chan struct{}, 1),
+		cfg: cfg, live: cfg.Transport.Caps().LiveCount, wake: make(chan struct{}, 1), rested: make(chan struct{}),
 		rows: map[int64]*row{}, peers: map[int64]*peer{},
 	}
 }
@@ -138,7 +174,10 @@ func New(cfg Config) *Outbox {
 func (o *Outbox) Add(it Item) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if o.rows[it.ID] != nil {
+	if r := o.rows[it.ID]; r != nil {
+		if it.Kept.IsZero() { // sealed again: what is parked of it may open no more
+			o.unpark(r)
+		}
 		return
 	}
 	p := o.peers[it.Peer]
@@ -149,7 +188,7 @@ func (o *Outbox) Add(it Item) {
 	r := newRow(it, p)
 	o.rows[it.ID], p.rows[it.ID] = r, r
 	o.soonest = earlier(o.soonest, it.Expires)
-	o.ready(r)
+	o.begins(r, time.Now())
 	o.kick()
 }
 
@@ -173,6 +212,21 @@ func (o *Outbox) Heard(peer int64) {
 	defer o.mu.Unlock()
 	if p := o.peers[peer]; p != nil {
 		o.heard(p, time.Now())
+		o.kick()
+	}
+}
+
+// Found says that something of the device was found where it was parked: it may
+// be away again, but what has no route to it may find one now.
+func (o *Outbox) Found(peer int64) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if p := o.peers[peer]; p != nil {
+		for _, r := range p.rows {
+			if r.phase == unrouted {
+				o.ready(r)
+			}
+		}
 		o.kick()
 	}
 }
@@ -201,6 +255,9 @@ func (o *Outbox) Status(peer int64) Status {
 		if r.State >= Live {
 			s.Live++
 		}
+		if r.phase == kept {
+			s.Kept++
+		}
 		if w := r.alarm.when; !w.IsZero() && (s.Next.IsZero() || w.Before(s.Next)) {
 			s.Next = w
 		}
@@ -209,6 +266,12 @@ func (o *Outbox) Status(peer int64) Status {
 		s.Blocked = p.blame
 	}
 	return s
+}
+
+// landed tells those who wait for everything to rest.
+func (o *Outbox) landed() {
+	close(o.rested)
+	o.rested = make(chan struct{})
 }
 
 // kick makes Run look again.

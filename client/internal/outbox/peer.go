@@ -24,6 +24,8 @@ const (
 	flying         // the answer to its put
 	missed         // offered and not taken: for the device's schedule, or a flush
 	resting        // its own alarm
+	parking        // the answer to its parking
+	kept           // the end of its parking, or a flush
 	unrouted       // a route to the device
 )
 
@@ -37,7 +39,9 @@ type row struct {
 	vain    int       // flushes in a row that did not help it
 	fails   int       // puts in a row without an answer
 	seals   int       // seals in a row that failed
+	unpark  time.Time // not parked before
 	refused bool      // the other end refused it, and that was told
+	repeat  bool      // it was offered before it was taken in here
 	gone    bool
 	alarm   alarm
 }
@@ -57,6 +61,11 @@ type peer struct {
 	probe *row // the repetition that is under way
 	seen  time.Time
 
+	since   time.Time // of the silence, as far as is known
+	parking bool      // a batch is under way
+	unpark  time.Time // nothing is parked before
+	noPark  int       // batches in a row that failed
+
 	fails    int  // tries in a row that found the way broken
 	held     bool // by something that trying again does not mend
 	blame    error
@@ -74,7 +83,7 @@ func newPeer(id int64) *peer {
 }
 
 func newRow(it Item, p *peer) *row {
-	r := &row{Item: it, peer: p}
+	r := &row{Item: it, peer: p, repeat: it.State >= Offered}
 	r.alarm.row = r
 	return r
 }
@@ -86,17 +95,17 @@ func (o *Outbox) leave(r *row) {
 		heap.Remove(&r.peer.queue, r.pos)
 	case missed:
 		r.peer.missed--
-	case resting:
+	case resting, kept:
 		o.alarms.stop(&r.alarm)
-	case flying:
-		return // it is left by settle alone
+	case flying, parking:
+		return // it is left by settle alone, or by parked
 	}
 	r.phase = idle
 }
 
 // ready lets a row go when its turn comes.
 func (o *Outbox) ready(r *row) {
-	if r.gone || r.phase == waiting || r.phase == flying {
+	if r.gone || r.phase == waiting || r.phase == flying || r.phase == parking {
 		return
 	}
 	o.leave(r)
@@ -138,14 +147,18 @@ func (o *Outbox) again(r *row, now time.Time) {
 	o.ready(r)
 }
 
-// flush lets everything go that was offered and not taken.
+// flush lets everything go that was offered and not taken. What is parked goes a
+// little later, and only if it is not acked by then: a device that comes back
+// takes it.
 func (o *Outbox) flush(p *peer, now time.Time) {
-	if p.missed == 0 {
-		return
-	}
 	for _, r := range p.rows {
-		if r.phase == missed {
+		switch r.phase {
+		case missed:
 			o.again(r, now)
+		case kept:
+			if soon := now.Add(o.jitter(takesWithin)); r.alarm.when.IsZero() || soon.Before(r.alarm.when) {
+				o.alarms.set(&r.alarm, soon)
+			}
 		}
 	}
 }
@@ -188,12 +201,25 @@ func (o *Outbox) mend(p *peer) {
 func (o *Outbox) renew(p *peer, now time.Time) {
 	o.mend(p)
 	p.answered = now // what breaks of earlier puts is old news
+	p.unpark, p.noPark = time.Time{}, 0
+	var oldest *row // of what is parked
+	others := false
 	for _, r := range p.rows {
 		if r.fails != 0 {
 			o.leave(r) // its place in the queue depends on it
 		}
-		r.vain, r.fails, r.refused = 0, 0, false
+		r.vain, r.fails, r.refused, r.unpark = 0, 0, false, time.Time{}
+		if r.phase == kept {
+			if oldest == nil || older(r, oldest) {
+				oldest = r
+			}
+			continue
+		}
+		others = true
 		o.ready(r)
+	}
+	if !others && oldest != nil {
+		o.ready(oldest) // to see whether the device is there
 	}
 }
 

@@ -40,6 +40,9 @@ func (o *Outbox) Run(ctx context.Context) error {
 		for _, r := range batch {
 			tries.Go(func() { o.try(ctx, r) })
 		}
+		for _, rows := range o.toPark(time.Now()) {
+			tries.Go(func() { o.park(ctx, rows) })
+		}
 		if len(ended) > 0 {
 			o.expire(ctx, ended)
 		}

@@ -17,6 +17,9 @@ const (
 	reserve = Flights / 4
 	few     = 16
 
+	// MaxPark is how many copies are parked at a time.
+	MaxPark = 16
+
 	// parallel is how many cells of one hello are put at a time.
 	parallel = 4
 )
@@ -33,17 +36,27 @@ const (
 	heldFor    = 15 * time.Minute // between tries of what was refused
 	storeAfter = time.Minute      // until the store is asked again
 
+	takesWithin = 30 * time.Second // until a device that came back should have acked what was parked
+	parkSoon    = time.Minute      // until parking is tried again that failed; doubles
+	parkMax     = time.Hour        // up to this
+	fullFor     = time.Hour        // until a copy is tried again that there was no room for
+
 	// putWithin is how long a transport may take to give an answer.
 	putWithin = time.Minute
+	// parkWithin is how long parking a batch may take.
+	parkWithin = 2 * time.Minute
 	// sweepMax is the longest time between looks at lifetimes: they go by the
 	// clock on the wall, which timers do not follow.
 	sweepMax = time.Minute
 )
 
+// burst is how long the first repetitions to a silent device come after each
+// other, in seconds.
+var burst = [...]time.Duration{1, 2, 4, 8, 15, 30}
+
 // silence returns the delay before the n-th repetition to a silent device, n
 // from 0: the burst, then probes.
 func silence(n int) time.Duration {
-	burst := [...]time.Duration{1, 2, 4, 8, 15, 30} // seconds
 	if n < len(burst) {
 		return burst[n] * time.Second
 	}

@@ -99,6 +99,7 @@ func (o *Outbox) settle(r *row, out outcome, now time.Time) (news, whole bool) {
 	o.rearm(p, now)
 	o.forget(p)
 	o.kick()
+	o.landed()
 	return news, whole
 }
 
@@ -126,12 +127,19 @@ func (o *Outbox) missed(r *row, out outcome, now time.Time) {
 		return
 	}
 	if p.mode == open {
-		p.mode, p.tries, p.known = silent, 0, false
+		p.mode, p.tries, p.known, p.since = silent, 0, false, r.start
 	}
 	if out.counts {
 		p.known = out.sure
 	}
-	if !r.gone {
+	if r.repeat && r.Born.Before(p.since) && r.Born.After(p.seen) {
+		p.since = r.Born // it was offered in vain before this process began
+	}
+	switch {
+	case r.gone:
+	case now.Before(r.Kept):
+		o.keepUntil(r, r.Kept)
+	default:
 		r.phase = missed
 		p.missed++
 	}

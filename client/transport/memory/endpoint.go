@@ -102,6 +102,13 @@ func (n *Network) Part(endpoints ...*Endpoint) {
 	}
 }
 
+// Parted reports whether the endpoint is off the network.
+func (e *Endpoint) Parted() bool {
+	e.network.mu.Lock()
+	defer e.network.mu.Unlock()
+	return e.parted
+}
+
 // Heal lets endpoints back onto the network.
 func (n *Network) Heal(endpoints ...*Endpoint) {
 	n.mu.Lock()
