@@ -172,6 +172,8 @@ type Status struct {
 	Silent    []string  `json:"silent,omitempty"` // contacts whose device does not answer just now
 	Exposure  string    `json:"exposure"`         // what the relay's operator could see, in one sentence
 	Manifest  time.Time `json:"manifest_until"`
+	// Realms says of each relay that wants tokens what there is to pay it with.
+	Realms []RealmTokens `json:"realms,omitempty"`
 }
 
 // Check is one line of doctor.

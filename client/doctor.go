@@ -20,6 +20,11 @@ func (c *Client) Doctor(ctx context.Context) ([]Check, error) {
 	}
 	checks := []Check{{"vault", "ok", "opens, and every row that was read is as it was written", ""}}
 	checks = append(checks, c.doctorRelay(ctx)...)
+	tokens, err := c.doctorTokens(ctx)
+	if err != nil {
+		return nil, err
+	}
+	checks = append(checks, tokens...)
 	switch {
 	case st.Running && st.Connected && st.Trouble == "":
 		checks = append(checks, Check{"messages", "ok", "a process is moving messages and has its relay", ""})

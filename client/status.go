@@ -67,6 +67,9 @@ func (c *Client) Status(ctx context.Context) (Status, error) {
 		}
 		return nil
 	})
+	if err == nil {
+		st.Realms, err = c.tokens(ctx)
+	}
 	return st, vaultError(err)
 }
 

@@ -25,7 +25,11 @@ func acceptCommand(a *app) *cobra.Command {
 		Use:   "accept LINK",
 		Short: "Take up an invite",
 		Long: `Take up an invite. It shows who invites you and through which relay, and asks.
-Without a relay of your own, the invite's becomes yours.
+Without a relay of your own, the invite's becomes yours; if that is for members,
+an invite that a member made makes you one.
+
+It takes an invite to a realm, too, as its operator makes them: then you are a
+member of that relay, and there is nobody yet to talk with.
 
 Without a profile it makes one first, as "tacet init" does: --as says by which
 name, which may be empty; at a terminal you are asked.
@@ -34,6 +38,7 @@ The link may be broken over lines, or have lost or gained a little on its way.
 "-" reads it from standard input.`,
 		Args: cobra.MinimumNArgs(1),
 		Example: `  tacet accept 'tacet://relay.example/i#…'
+  tacet accept 'tacet://relay.example/r#…'   # an invite to a realm
   wl-paste | tacet accept -
   tacet accept --as Bob 'tacet://relay.example/i#…'   # the first command of all`,
 	}
@@ -111,7 +116,11 @@ func (a *app) accept(ctx context.Context, o client.AcceptOptions, yes bool, with
 	if err != nil {
 		return err
 	}
-	a.showPreview(&v)
+	if v.Realm {
+		a.showRealm(&v)
+	} else {
+		a.showPreview(&v)
+	}
 	if !yes {
 		ok, err := a.confirm(ctx, "Accept?")
 		if errors.Is(err, errNoTerminal) {
@@ -135,9 +144,17 @@ func (a *app) accept(ctx context.Context, o client.AcceptOptions, yes bool, with
 		after = last[0].Seq
 	}
 	a.progress.Start("accepting")
+	o.Progress = a.progress.Start
 	who, err := p.Accept(ctx, o)
 	if err != nil {
 		return err
+	}
+	if v.Realm {
+		a.progress.Stop()
+		return a.showMember(&who)
+	}
+	if v.Member {
+		a.note("you are a member of the realm of " + text.Line(v.Relay) + " now")
 	}
 	who, err = a.awaitAnswer(ctx, p, who, after, within, v.Asks)
 	if err != nil {
@@ -165,8 +182,25 @@ func (a *app) showPreview(v *client.Preview) {
 		rows = append(rows, []string{label, strings.TrimSpace(n)})
 		label = ""
 	}
+	if v.Member {
+		rows = append(rows, []string{"  member", "you become a member of this relay's realm"})
+	}
 	rows = append(rows, []string{"  link", rule + "until " + text.Day(v.Expires, time.Now())}, []string{"  answer", answer})
 	a.say("%s invites you. (The name is their own word.)\n\n%s", a.talk.Bold(name), text.Table(rows))
+}
+
+// showRealm shows an invite to a realm.
+func (a *app) showRealm(v *client.Preview) {
+	rows := append([][]string{{"  relay", text.Line(v.Relay)}}, text.Rows("  relay key", text.RelayKey(v.RelayKey), keyColumns)...)
+	a.say("This is an invite to a realm: who takes it is a member of its relay. It has the\nkey that the invite names.\n\n%s", text.Table(rows))
+}
+
+func (a *app) showMember(who *client.Contact) error {
+	if a.json {
+		return a.printJSON(who)
+	}
+	a.say("You are a member. To talk with somebody: `tacet invite new` makes a link for them.")
+	return a.print(text.Line(who.Relay) + ": member\n")
 }
 
 // awaitAnswer waits a while until the request is answered, or at least on the

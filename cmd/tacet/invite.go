@@ -52,7 +52,11 @@ func inviteNew(a *app) *cobra.Command {
 		Short: "Make a link, and a code to scan",
 		Long: `Make a link, and a code to scan. Who uses it reaches you while a process of yours
 runs: --follow stays, shows who comes and what they write, and moves messages, as
-"tacet read --follow" does.`,
+"tacet read --follow" does.
+
+Where the relay is for members and lets them invite, a link for one person also
+makes who has no relay yet a member: it is all that a newcomer needs. --outside
+leaves that out.`,
 		Args: cobra.NoArgs,
 		Example: `  tacet invite new --follow
   tacet invite new --for Bob --expires 2h
@@ -60,6 +64,7 @@ runs: --follow stays, shows who comes and what they write, and moves messages, a
 	}
 	c.Flags().IntVar(&o.Uses, "uses", 1, "for `N` people; above one, you are asked about each")
 	c.Flags().BoolVar(&o.Ask, "ask", false, "ask me before who uses it becomes a contact, also when it is for one")
+	c.Flags().BoolVar(&o.Outside, "outside", false, "do not make who uses it a member of your relay's realm")
 	c.Flags().StringVar(&o.Label, "for", "", "a note for yourself: for `WHOM` it is")
 	c.Flags().BoolVarP(&follow, "follow", "f", false, "stay, and show who comes and what they write")
 	c.Flags().Var(&life, "expires", "how long it works: 2h, 7d; at most 30d (default 7 days)")
@@ -186,6 +191,12 @@ func (a *app) showInvite(i client.Invite, pic *picture, stays bool) error {
 		return err
 	}
 	a.say("Invite %d, %s, until %s. Hand it over so that nobody else sees it.", i.ID, text.InviteFor(i), text.Day(i.Expires, time.Now()))
+	switch {
+	case i.Note != "":
+		a.tell("It makes nobody a member: " + text.Line(i.Note) + ". Who uses it needs a relay already.")
+	case i.Member:
+		a.say("It also makes who has no relay yet a member of yours.")
+	}
 	switch {
 	case stays && !i.Online:
 		a.tell("The relay could not be reached yet, so the link does not work yet. It is said here when it does.")

@@ -66,6 +66,7 @@ func statusText(dir string, st *client.Status, now time.Time) string {
 	if st.RelayKey != "" {
 		rows = append(rows, text.Rows("relay key", text.RelayKey(st.RelayKey), keyColumns)...)
 	}
+	rows = append(rows, tokenRows(st.Realms, now)...)
 	rows = append(rows, [][]string{
 		{"messages", strings.Join(messages, ", ")},
 		{"people", strings.Join(people, ", ")},
@@ -83,6 +84,26 @@ func statusText(dir string, st *client.Status, now time.Time) string {
 	rows = append(rows, text.Rows("exposure", text.Line(st.Exposure), statusColumns)...)
 	rows = append(rows, []string{"device", "renews itself; good until " + text.Day(st.Manifest, now) + " without running"})
 	return text.Table(rows)
+}
+
+// tokenRows says what there is to pay each relay with that wants tokens.
+func tokenRows(all []client.RealmTokens, now time.Time) (rows [][]string) {
+	for _, t := range all {
+		line := fmt.Sprintf("%d left", t.Left)
+		switch {
+		case t.Trouble != "":
+			line = t.Trouble
+		case !t.Member && !t.Puzzles:
+			line += ", given by contacts there"
+		case !t.Next.IsZero():
+			line += ", more " + text.Day(t.Next, now)
+		}
+		if !t.Home {
+			line = text.Line(t.Relay) + ": " + line
+		}
+		rows = append(rows, text.Rows("tokens", text.Line(line), statusColumns)...)
+	}
+	return rows
 }
 
 // connection says how we stand with the relay.

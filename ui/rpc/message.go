@@ -87,7 +87,7 @@ var known = []error{
 	client.ErrForged, client.ErrRelayKey, client.ErrOwnInvite, client.ErrKnown, client.ErrStopped, client.ErrNotYet, client.ErrRefusedTo,
 	client.ErrGone, client.ErrSent, client.ErrEmpty, client.ErrLong, client.ErrState, client.ErrWords, client.ErrNoRelay,
 	client.ErrNetwork, client.ErrRunning, client.ErrClosed, context.DeadlineExceeded, client.ErrSeveral, client.ErrForeign,
-	client.ErrFronted,
+	client.ErrFronted, client.ErrRealmUsed, client.ErrRealmShut, client.ErrNeedInvite, client.ErrNoTokens, client.ErrTokenKeys,
 }
 
 // lines reads lines of at most limit bytes. What no line break ends is no line:
