@@ -77,6 +77,9 @@ func (r *Relay) audited() map[string]storeFacts {
 	if r.parked.disk != nil {
 		all["park"] = r.parked.disk
 	}
+	if r.parked.disk != nil {
+		all["park"] = r.parked.disk
+	}
 	return all
 }
 
@@ -155,19 +158,28 @@ func asFacts(ctx context.Context, cfg Config, talk func(string)) (a auditAnswer,
 	if !errors.Is(err, ErrNotRunning) {
 		return a, err
 	}
+	err = withStores(ctx, cfg, func(ctx context.Context, r *Relay) error {
+		a = r.facts(ctx)
+		a.PID = 0
+		return nil
+	})
+	return a, err
+}
+
+// withStores opens the stores of a relay that does not run, and closes them again.
+func withStores(ctx context.Context, cfg Config, do func(context.Context, *Relay) error) error {
 	if _, err := os.Stat(filepath.Join(cfg.Data, keyFile)); err != nil {
-		return a, &Problem{fmt.Errorf("there is no relay in %s", cfg.Data), "name its directory with --data"}
+		return &Problem{fmt.Errorf("there is no relay in %s", cfg.Data), "name its directory with --data"}
 	}
 	r, err := New(cfg)
 	if err != nil {
-		return a, err
+		return err
 	}
 	parts := newGroup(context.WithoutCancel(ctx))
 	r.runStores(parts)
-	a = r.facts(ctx)
-	a.PID = 0
+	err = do(ctx, r)
 	parts.cancel()
-	return a, errors.Join(parts.wait(), r.Close())
+	return errors.Join(err, parts.wait(), r.Close())
 }
 
 // under makes a file system of a file or a folder.

@@ -49,9 +49,10 @@ type asked func(ctx context.Context, with json.RawMessage) (says any, after func
 // questions are what an operator may ask a running relay.
 func (r *Relay) questions() map[string]asked {
 	return map[string]asked{
-		"status": func(context.Context, json.RawMessage) (any, func(), error) { return r.status(), nil, nil },
-		askAudit: r.answerAudit,
-		"backup": r.answerBackup,
+		"status":    func(context.Context, json.RawMessage) (any, func(), error) { return r.status(), nil, nil },
+		askAudit:    r.answerAudit,
+		askDisclose: r.answerDisclose,
+		"backup":    r.answerBackup,
 	}
 }
 

@@ -19,6 +19,7 @@ import (
 type parking struct {
 	*park.Parking
 	disk    *sqlite.Park // nil without a data directory
+	held    holder       // the same store
 	waiting atomic.Int64 // rows, as of the last sweep
 }
 
@@ -32,13 +33,13 @@ func (r *Relay) openParking() error {
 		if err != nil {
 			return err
 		}
-		store = m
+		store, r.parked.held = m, m
 	} else {
 		d, err := sqlite.OpenPark(sqlite.Options{Path: filepath.Join(r.cfg.Data, parkFile), Max: room, Random: rand.Reader})
 		if err != nil {
 			return adviseParking(err, r.cfg.Data)
 		}
-		store, r.parked.disk = d, d
+		store, r.parked.disk, r.parked.held = d, d, d
 	}
 	r.parked.Parking = park.New(park.Config{
 		Store: store, Realm: r.public, Hours: r.parkHours(), Rows: room / park.RowCost, Live: time.Duration(r.cfg.Period) * time.Second,
@@ -66,13 +67,10 @@ func (r *Relay) routeParking(mux *http.ServeMux) {
 	}
 }
 
-// runParking runs the store below the requests, and the sweep beside them.
-func (r *Relay) runParking(parts, front *group) {
+// runParking runs what takes and puts, and the sweep beside them.
+func (r *Relay) runParking(front *group) {
 	if r.parked.Parking == nil {
 		return
-	}
-	if r.parked.disk != nil {
-		parts.run(r.parked.disk.Run)
 	}
 	front.run(r.parked.Run)
 	front.run(r.sweepParking)

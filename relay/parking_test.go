@@ -303,7 +303,9 @@ func TestTakesAreRefused(t *testing.T) {
 		"in two days":           {func(k *taker) { ask(k, today+3, wire.VerbTake) }, wire.ReasonPeriod},
 		"day 0":                 {func(k *taker) { ask(k, 0, wire.VerbTake) }, wire.ReasonPeriod},
 		"two days":              {func(k *taker) { k.take(o); ask(k, today-1, wire.VerbTake) }, wire.ReasonPeriod},
-		"an ack before":         {func(k *taker) { k.write(must((&wire.ParkAck{Owned: k.own(o, wire.VerbAck, wire.RowID{}), Rows: []wire.RowID{{}}}).Append(nil))) }, wire.ReasonPeriod},
+		"an ack before": {func(k *taker) {
+			k.write(must((&wire.ParkAck{Owned: k.own(o, wire.VerbAck, wire.RowID{}), Rows: []wire.RowID{{}}}).Append(nil)))
+		}, wire.ReasonPeriod},
 		"an ack of others": {func(k *taker) {
 			id := k.take(o)[0].ID
 			k.write(must((&wire.ParkAck{Owned: k.own(o, wire.VerbAck, wire.RowID{}), Rows: []wire.RowID{id}}).Append(nil)))

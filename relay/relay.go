@@ -312,7 +312,7 @@ func (r *Relay) run(ctx context.Context) error {
 	if r.blobs != nil {
 		front.run(r.sweep)
 	}
-	r.runParking(parts, front)
+	r.runParking(front)
 	r.runWake(parts)
 	if r.mesh != nil {
 		parts.run(r.runMesh)
@@ -357,6 +357,9 @@ func (r *Relay) run(ctx context.Context) error {
 func (r *Relay) runStores(parts *group) {
 	if r.disk != nil {
 		parts.run(r.disk.Run)
+	}
+	if r.parked.disk != nil {
+		parts.run(r.parked.disk.Run)
 	}
 }
 

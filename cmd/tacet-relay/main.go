@@ -89,6 +89,7 @@ else /var/lib/tacet-relay for root and ~/.local/state/tacet-relay for others.`,
 		verifyCommand(),
 		restoreCommand(),
 		migrateCommand(),
+		discloseCommand(),
 		versionCommand(),
 	)
 	for _, c := range root.Commands() {

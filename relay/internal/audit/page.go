@@ -50,33 +50,35 @@ learn is in [threat-model.md](threat-model.md), and nothing here promises more t
 
 // Picture draws the tables of a typical chat server beside those of a relay.
 func Picture() string {
-	left := [][2]string{}
+	left, right := []string{"A typical chat server, encrypted or not:", ""}, []string{"All that a Tacet relay has:", ""}
 	for _, u := range Homeserver() {
-		left = append(left, [2]string{u.Table, u.Holds})
+		left = append(left, fmt.Sprintf("  %-14s %s", u.Table, u.Holds))
 	}
-	var right []string
 	for _, t := range Inventory() {
-		if t.Store == "PostgreSQL" || t.Store == "Redis" { // the same tables, elsewhere
+		if t.Store == "PostgreSQL" || t.Store == "Redis" { // the same, elsewhere
 			continue
 		}
 		var columns []string
 		for _, c := range t.Columns {
 			columns = append(columns, c.Name)
 		}
-		right = append(right, fmt.Sprintf("%-8s %s", t.Name, strings.Join(columns, ", ")))
+		right = append(right, fmt.Sprintf("  %-8s %s", t.Name, strings.Join(columns, ", ")))
+	}
+	width := 0
+	for _, l := range left {
+		width = max(width, len(l))
 	}
 	var b strings.Builder
 	b.WriteString("```text\n")
-	fmt.Fprintf(&b, "%-66s   %s\n\n", "a typical chat server, even with encryption", "all of a Tacet relay")
 	for i := range max(len(left), len(right)) {
 		l, r := "", ""
 		if i < len(left) {
-			l = fmt.Sprintf("%-14s %s", left[i][0], left[i][1])
+			l = left[i]
 		}
 		if i < len(right) {
 			r = right[i]
 		}
-		fmt.Fprintf(&b, "%s\n", strings.TrimRight(fmt.Sprintf("%-82s   %s", l, r), " "))
+		b.WriteString(strings.TrimRight(fmt.Sprintf("%-*s   %s", width, l, r), " ") + "\n")
 	}
 	b.WriteString("```\n")
 	return b.String()

@@ -28,19 +28,19 @@ type Usual struct{ Table, Holds string }
 // Homeserver returns what a typical chat server keeps, end-to-end encryption or not.
 func Homeserver() []Usual {
 	return []Usual{
-		{"users", "every account: name, password hash, when made, when last seen"},
-		{"devices", "every device of every account: name, last address on the network, last seen"},
-		{"rooms", "every conversation there is: who made it, when"},
-		{"room_members", "who is in which conversation, since when, invited by whom"},
-		{"events", "every message: who, where, when to the millisecond, in which order, how long"},
-		{"receipts", "who has read how far in which conversation, and when"},
-		{"presence", "who is online, and when they last were"},
+		{"users", "accounts: name, password hash, made, last seen"},
+		{"devices", "by account: name, network address, last seen"},
+		{"rooms", "every conversation: who made it, when"},
+		{"room_members", "who is in which, since when, invited by whom"},
+		{"events", "every message: who, where, when, in which order"},
+		{"receipts", "who has read how far in which, and when"},
+		{"presence", "who is online, and who was when"},
 		{"device_keys", "public keys, by account and device"},
 		{"one_time_keys", "prekeys, by account and device"},
-		{"pushers", "push endpoint of every device of every account"},
-		{"media", "files: who sent it, when, type, size, name"},
+		{"pushers", "push endpoints, by account and device"},
+		{"media", "files: who, when, type, size, name"},
 		{"profiles", "names and pictures, by account"},
-		{"account_data", "settings, folders, who is ignored by whom"},
+		{"account_data", "settings, who ignores whom, by account"},
 		{"ip_log", "network addresses, by account and time"},
 	}
 }

@@ -168,3 +168,13 @@ func (p *Park) Sweep(_ context.Context, now, last time.Time) (left int, err erro
 }
 
 var _ park.Store = (*Park)(nil)
+
+// Held lists what waits at an address.
+func (p *Park) Held(_ context.Context, a wire.Address) (all []park.Held, err error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for id, row := range p.rows[a] {
+		all = append(all, park.Held{ID: id, Until: row.until})
+	}
+	return all, nil
+}

@@ -62,3 +62,10 @@ type Store interface {
 	// trace of them, and returns how many rows are left.
 	Sweep(ctx context.Context, now, last time.Time) (left int, err error)
 }
+
+// Held is what a store has to say of a row without opening it, for an operator
+// who is asked what there is at an address.
+type Held struct {
+	ID    wire.RowID
+	Until int64 // unix seconds, coarse
+}

@@ -335,3 +335,24 @@ func (p *Park) dropEpochs(ctx context.Context, first, end park.Epoch) error {
 }
 
 var _ park.Store = (*Park)(nil)
+
+// Held lists what waits at an address.
+func (p *Park) Held(ctx context.Context, a wire.Address) (all []park.Held, err error) {
+	ctx, cancel := context.WithTimeout(ctx, within)
+	defer cancel()
+	rows, err := p.pool.Query(ctx, "SELECT id, until FROM parked WHERE address = $1", a[:])
+	if err != nil {
+		return nil, explain(err)
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var id []byte
+		var h park.Held
+		if err := rows.Scan(&id, &h.Until); err != nil {
+			return nil, explain(err)
+		}
+		copy(h.ID[:], id)
+		all = append(all, h)
+	}
+	return all, explain(rows.Err())
+}

@@ -16,7 +16,7 @@ const sweepGrace = 10 * time.Minute
 
 // Schemas returns the statements that make each database, by store.
 func Schemas() map[string]string {
-	return map[string]string{"blobs": schema}
+	return map[string]string{"blobs": schema, "gate": gateSchema, "park": parkSchema}
 }
 
 // Facts says what the store keeps, for an audit.

@@ -439,3 +439,15 @@ func (p *Park) Facts(ctx context.Context, now time.Time) (f audit.Facts, err err
 }
 
 var _ park.Store = (*Park)(nil)
+
+// Held lists what waits at an address.
+func (p *Park) Held(ctx context.Context, a wire.Address) (all []park.Held, err error) {
+	err = p.ask(ctx, false, func() error {
+		return each(p.db, "SELECT id, until FROM parked WHERE address = ?", func(q *sqlite3.Stmt) {
+			h := park.Held{Until: q.ColumnInt64(1)}
+			copy(h.ID[:], q.ColumnRawBlob(0))
+			all = append(all, h)
+		}, a[:])
+	})
+	return all, err
+}
