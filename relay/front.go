@@ -38,6 +38,9 @@ func (c *Config) checkFront(bad func(keyName, hint string) error) error {
 	if c.Onion != "" && (!address(c.Onion) || !local(c.Onion)) {
 		return bad("onion", "onion is unix:/path or a loopback host:port: nobody but Tor is to connect there")
 	}
+	if c.Metrics != "" && (!address(c.Metrics) || !local(c.Metrics) || c.Metrics == c.Listen || c.Metrics == c.Onion) {
+		return bad("metrics", "metrics is unix:/path or a loopback host:port of its own: what it tells is for this machine's operator")
+	}
 	ends := c.TLS == "auto" || c.TLS == "on" // where TLS ends in this relay
 	switch {
 	case c.TLS == "off" && !c.loopback():

@@ -79,6 +79,7 @@ type Relay struct {
 	handler    http.Handler
 	unlock     func() error
 	lying      atomic.Int64           // blobs, as of the last sweep
+	measured   atomic.Pointer[[]byte] // metrics, as of the last minute
 	counted    atomic.Pointer[Totals] // as of the last minute
 
 	trust proxy.Trust
@@ -321,6 +322,15 @@ func (r *Relay) run(ctx context.Context) error {
 		parts.run(r.peers.run)
 	}
 	front.run(r.keepTotals)
+	if r.cfg.Metrics != "" {
+		ln, err := listenAt(r.cfg.Metrics)
+		if err != nil {
+			parts.cancel()
+			front.cancel()
+			return errors.Join(advise(fmt.Errorf("metrics: %w", err), r.cfg.Data), front.wait(), parts.wait())
+		}
+		front.run(func(ctx context.Context) error { return r.serveMetrics(ctx, ln) })
+	}
 	if r.cfg.Data != "" {
 		ln, err := listenStatus(r.cfg.Data)
 		if err != nil {

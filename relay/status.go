@@ -35,6 +35,7 @@ type Totals struct {
 	Putting  int `json:"putting"`  // put contexts
 	Watching int `json:"watching"` // watch connections
 	Blobs    int `json:"blobs"`    // that lie here
+	Parked   int `json:"parked"`   // cells that wait for who is away
 }
 
 // ClusterStatus is how the nodes of a realm see each other, in counts alone.
@@ -80,7 +81,9 @@ func (r *Relay) keepTotals(ctx context.Context) error {
 	tick := time.NewTicker(statusEvery)
 	defer tick.Stop()
 	for {
-		r.counted.Store(r.totals())
+		t := r.totals()
+		r.counted.Store(t)
+		r.measured.Store(r.measure(t))
 		select {
 		case <-ctx.Done():
 			return nil
@@ -105,7 +108,7 @@ func (r *Relay) status() *Status {
 func (r *Relay) totals() *Totals {
 	return &Totals{
 		Requests: rounded(r.gate.Held(gate.Connection)), Putting: rounded(r.gate.Held(gate.Put)),
-		Watching: rounded(r.gate.Held(gate.Watch)), Blobs: rounded(int(r.lying.Load())),
+		Watching: rounded(r.gate.Held(gate.Watch)), Blobs: rounded(int(r.lying.Load())), Parked: rounded(int(r.parked.waiting.Load())),
 	}
 }
 

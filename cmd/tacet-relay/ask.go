@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"runtime"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -160,9 +161,13 @@ func printStatus(w io.Writer, s *relay.Status) error {
 		}
 		cluster += "\n"
 	}
-	_, err := fmt.Fprintf(w, "version   %s, up %s\nlistening %s (%s)\nrealm     %s\nroles     %s; blobs: %s\n%snow       %s requests, %s putting, %s watching, %s blobs\n",
+	parked := ""
+	if slices.Contains(s.Roles, relay.RolePark) {
+		parked = ", " + about(s.Totals.Parked) + " parked"
+	}
+	_, err := fmt.Fprintf(w, "version   %s, up %s\nlistening %s (%s)\nrealm     %s\nroles     %s; blobs: %s\n%snow       %s requests, %s putting, %s watching, %s blobs%s\n",
 		s.Version, s.Uptime, s.Listen, mode, s.Fingerprint, strings.Join(s.Roles, ", "), s.Store, cluster,
-		about(s.Totals.Requests), about(s.Totals.Putting), about(s.Totals.Watching), about(s.Totals.Blobs))
+		about(s.Totals.Requests), about(s.Totals.Putting), about(s.Totals.Watching), about(s.Totals.Blobs), parked)
 	for _, n := range s.Names {
 		line := n.Says
 		if n.Hint != "" {
