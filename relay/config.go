@@ -150,6 +150,7 @@ type Config struct {
 	// WakeRoots are the authorities that push services are checked by, nil: those
 	// of the system.
 	WakeRoots *x509.CertPool `toml:"-"`
+
 	// Where a monitoring program reads metrics (Prometheus text, GET /metrics):
 	// unix:/path or a loopback host:port of its own. Totals alone, rounded, a minute
 	// old. Empty: nowhere.
