@@ -34,10 +34,10 @@ type Cluster struct {
 	// to 300. A relay that is alone stops at once.
 	Drain int `toml:"drain"`
 
-	// This node keeps the blobs of the realm: invites and files. A cluster has
-	// one such node at most, with the role "blob"; all others are "live" alone.
-	// There is no store that nodes share yet: a proxy in front that ends TLS has
-	// to lead /v1/blob and /v1/realm to this node.
+	// Without store: this node keeps the blobs of the realm, invites and files. A
+	// cluster has one such node at most, with the role "blob"; all others are "live"
+	// alone. A proxy in front that ends TLS has to lead /v1/blob and /v1/realm to
+	// this node. With store every node has the role, and this is left out.
 	Blobs bool `toml:"blobs"`
 }
 
@@ -82,10 +82,10 @@ func (c *Config) checkCluster(bad func(keyName, hint string) error) error {
 	case len(c.Domain) > 0:
 		return &Problem{errors.New("domain: a node of a cluster gets no certificates from an authority"),
 			"the authority's look at the name would lead to any of the nodes: leave domain empty, and clients check the realm key"}
-	case slices.Contains(c.Roles, RoleBlob) && !x.Blobs:
-		return &Problem{errors.New("roles: nodes of a cluster do not share blobs"), `set roles = ["live"], and on the one node that keeps them cluster.blobs = true`}
-	case slices.Contains(c.Roles, RolePark):
-		return &Problem{errors.New("roles: nodes of a cluster do not share what is parked"), `take "park" out of the roles of every node`}
+	case slices.Contains(c.Roles, RoleBlob) && !x.Blobs && c.Store == "":
+		return &Problem{errors.New("roles: nodes of a cluster share blobs only through store"), `set store on every node (docs/scale.md); or roles = ["live"], and on the one node that keeps blobs cluster.blobs = true`}
+	case x.Blobs && c.Store != "":
+		return &Problem{errors.New("cluster.blobs: every node keeps blobs in store"), "leave cluster.blobs out"}
 	case !slices.Contains(c.Roles, RoleLive):
 		return &Problem{errors.New("roles: a node of a cluster is live"), `put "live" among the roles`}
 	}

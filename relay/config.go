@@ -75,6 +75,20 @@ type Config struct {
 	// new realm that knows nothing of the one before.
 	Data string `toml:"data"`
 
+	// A PostgreSQL database in which the nodes of a realm keep blobs, members and
+	// parked cells, as "postgres://tacet:password@db.example/tacet"; it is this
+	// realm's alone. "file:/path" is a file, closed to others, in which the URL
+	// stands, "env:NAME" a variable of the environment. To another machine it is TLS
+	// that checks the name, unless sslmode says otherwise. Empty: files in the
+	// data directory, for a realm of one node. See docs/scale.md.
+	Store string `toml:"store"`
+
+	// A Redis server in which the nodes keep what is spent, and the keys of parked
+	// cells: "rediss://:password@redis.example:6379/0", or as with store. All is in its
+	// memory alone: save "", appendonly no, maxmemory-policy noeviction. With store,
+	// the roles "park" and "token" need it.
+	Redis string `toml:"redis"`
+
 	// What this relay does: "live" carries cells between those who are
 	// connected, "blob" keeps invites and files, "park" keeps cells for who is away,
 	// "wake" opens wake tickets and pushes to sleeping devices (best for people of
@@ -270,6 +284,9 @@ func (c *Config) check() error {
 		return err
 	}
 	if err := c.checkWake(bad); err != nil {
+		return err
+	}
+	if err := c.checkShared(bad); err != nil {
 		return err
 	}
 	if c.Period != 600 && c.Period != 1800 && c.Period != 3600 {

@@ -51,7 +51,8 @@ func Doctor(ctx context.Context, cfg Config) []Check {
 	status, err := AskStatus(cfg.Data)
 	running := err == nil
 	checks := []Check{checkData(cfg.Data), checkKey(cfg.Data)}
-	if cfg.Data != "" {
+	checks = append(checks, checkBackends(ctx, &cfg, status, running)...)
+	if cfg.Data != "" && cfg.Store == "" {
 		for _, file := range allStores {
 			checks = append(checks, checkStore(&cfg, file, running)...)
 		}

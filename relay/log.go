@@ -25,6 +25,7 @@ const (
 	eventRenewed  = "the blob store was put back from a copy: it has a new receipt key"
 	eventStore    = "the blob store failed"
 	eventPark     = "the store of parked cells failed"
+	eventAway     = "a server that nodes share does not answer"
 	eventName     = "a certificate for a name could not be had: `tacet-relay status` says why"
 	eventPanic    = "a request ended in a fault of the relay"
 	eventOther    = "something that has no words here"
@@ -32,7 +33,7 @@ const (
 
 var events = map[string]bool{
 	eventReady: true, eventStopping: true, eventStopped: true, eventKey: true,
-	eventRenewed: true, eventStore: true, eventPark: true, eventName: true, eventPanic: true, eventOther: true,
+	eventRenewed: true, eventStore: true, eventPark: true, eventAway: true, eventName: true, eventPanic: true, eventOther: true,
 	eventPrivate: true, eventSpent: true,
 }
 
@@ -40,8 +41,8 @@ var events = map[string]bool{
 var attributes = map[string]*regexp.Regexp{
 	"version": regexp.MustCompile(`^[0-9a-z.+-]{1,40}$`),
 	"tls":     regexp.MustCompile(`^(on|off)$`),
-	"store":   regexp.MustCompile(`^(memory|disk|none)$`),
-	"cause":   regexp.MustCompile(`^(full|read-only|damaged|other)$`),
+	"store":   regexp.MustCompile(`^(memory|disk|postgres|redis|none)$`),
+	"cause":   regexp.MustCompile(`^(full|read-only|damaged|away|other)$`),
 	"where":   regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_./()*]{0,120}:[0-9]{1,5}$`),
 }
 

@@ -27,7 +27,9 @@ type parking struct {
 func (r *Relay) openParking() error {
 	room := int64(r.cfg.ParkMiB) << 20
 	var store park.Store
-	if r.cfg.Data == "" {
+	if r.shared.db != nil {
+		store = r.shared.db.Park(room, r.shared.redis)
+	} else if r.cfg.Data == "" {
 		room = min(room, maxMemory)
 		m, err := memory.NewPark(room, rand.Reader)
 		if err != nil {

@@ -6,6 +6,7 @@ import (
 	"syscall"
 
 	"github.com/tacet-chat/tacet/relay/internal/blob"
+	"github.com/tacet-chat/tacet/relay/internal/gate"
 	"github.com/tacet-chat/tacet/relay/internal/park"
 	"github.com/tacet-chat/tacet/relay/internal/sqlite"
 )
@@ -81,6 +82,8 @@ func cause(err error) string {
 		return "read-only"
 	case errors.Is(err, ErrDamaged):
 		return "damaged"
+	case errors.Is(err, gate.ErrAway):
+		return "away"
 	}
 	return "other"
 }

@@ -70,6 +70,7 @@ type Relay struct {
 	peers  *certificates // for routes to other nodes; nil without
 	blobs  *blob.Blobs   // nil if the role is off
 	parked parking       // nothing if the role is off
+	shared backends      // nothing if nodes share nothing
 	disk   *sqlite.Store // nil without a data directory or the role
 
 	gateway   *wake.Gateway   // nil without the role
@@ -113,6 +114,9 @@ func New(cfg Config) (_ *Relay, err error) {
 		Connections: cfg.LimitConnections, Watches: cfg.LimitWatches, Puts: cfg.LimitPuts, Blobs: cfg.LimitBlobs, Reads: cfg.LimitReads,
 		Held: cfg.MaxConnections, Sockets: sockets(), Alone: r.alone(),
 	}, rand.Reader); err != nil {
+		return nil, err
+	}
+	if err := r.openShared(); err != nil {
 		return nil, err
 	}
 	if r.has(RoleBlob) {
@@ -189,7 +193,9 @@ func (r *Relay) openRealm() (err error) {
 func (r *Relay) openBlobs() error {
 	var store blob.Store
 	room := int64(r.cfg.BlobMiB) << 20
-	if r.cfg.Data == "" {
+	if r.shared.db != nil {
+		store = r.shared.db.Blobs(room)
+	} else if r.cfg.Data == "" {
 		m, err := memory.NewBlobs(min(room, maxMemory), rand.Reader)
 		if err != nil {
 			return err
@@ -365,6 +371,7 @@ func (r *Relay) run(ctx context.Context) error {
 
 // runStores starts what stores need to answer.
 func (r *Relay) runStores(parts *group) {
+	r.runShared(parts)
 	if r.disk != nil {
 		parts.run(r.disk.Run)
 	}
@@ -414,7 +421,7 @@ func (r *Relay) Close() error {
 		r.disk = nil
 	}
 	errs = append(errs, r.closeParking())
-	errs = append(errs, r.closeWake())
+	errs = append(errs, r.closeWake(), r.closeShared())
 	if r.unlock != nil {
 		errs = append(errs, r.unlock())
 		r.unlock = nil

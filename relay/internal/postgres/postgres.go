@@ -18,6 +18,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/url"
 	"sync/atomic"
 	"time"
@@ -33,6 +34,8 @@ import (
 var (
 	// ErrURL: the address is none. It is not repeated: it can hold a password.
 	ErrURL = errors.New("not a postgres:// URL")
+	// ErrPlain: the URL allows a connection to another machine without TLS.
+	ErrPlain = errors.New("sslmode may fall back to a connection without TLS")
 	// ErrUnreachable: no PostgreSQL server answers.
 	ErrUnreachable = fmt.Errorf("PostgreSQL %w", gate.ErrAway)
 	// ErrRefused: the server does not let us in, or not make tables.
@@ -56,6 +59,8 @@ type Options struct {
 	URL    string    // postgres://, as libpq takes it
 	Realm  [32]byte  // fingerprint of the realm key: whose database it is
 	Random io.Reader // for the receipt key
+	// Away, if not nil, is told when the server stops answering. It must not block.
+	Away func(error)
 }
 
 // DB is the database. Its stores may be used from any goroutine.
@@ -86,6 +91,17 @@ func config(text string) (*pgxpool.Config, error) {
 	if err != nil || u.Scheme != "postgres" && u.Scheme != "postgresql" {
 		return nil, ErrURL
 	}
+	// The usual mode takes no TLS for an answer. It is for this machine alone.
+	q := u.Query()
+	switch mode := q.Get("sslmode"); {
+	case Local(u):
+	case mode == "":
+		q.Set("sslmode", "verify-full")
+		u.RawQuery = q.Encode()
+		text = u.String()
+	case mode == "prefer" || mode == "allow":
+		return nil, ErrPlain
+	}
 	cfg, err := pgxpool.ParseConfig(text)
 	if err != nil {
 		return nil, ErrURL
@@ -98,6 +114,16 @@ func config(text string) (*pgxpool.Config, error) {
 	}
 	cfg.ConnConfig.RuntimeParams["application_name"] = "tacet-relay"
 	return cfg, nil
+}
+
+// Local reports whether a URL leads to this machine.
+func Local(u *url.URL) bool {
+	host := u.Hostname()
+	if h := u.Query().Get("host"); h != "" {
+		host = h
+	}
+	ip := net.ParseIP(host)
+	return host == "" || host[0] == '/' || host == "localhost" || ip != nil && ip.IsLoopback()
 }
 
 func (d *DB) open(ctx context.Context) error {

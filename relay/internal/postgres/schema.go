@@ -10,7 +10,7 @@ import (
 	"github.com/tacet-chat/tacet/internal/key"
 )
 
-// version is that of the tables. An older one is brought up to it by migrate.
+// version is that of the tables. There is no older one yet.
 const version = 1
 
 // turn is the advisory lock under which one node at a time looks at the tables.
@@ -85,15 +85,27 @@ func (d *DB) prepare(ctx context.Context, c *pgx.Conn) error {
 		if !made {
 			return d.create(ctx, tx)
 		}
-		var was int
-		if err := tx.QueryRow(ctx, "SELECT version FROM tacet").Scan(&was); err != nil {
-			return fmt.Errorf("%w: %w", ErrForeign, err)
-		}
-		if was > version {
-			return ErrNewer
+		if err := compare(ctx, tx, d.opt.Realm); err != nil {
+			return err
 		}
 		return d.load(ctx, tx)
 	})
+}
+
+// compare says whether the tables are of this version and realm.
+func compare(ctx context.Context, q querier, realm [32]byte) error {
+	var was int
+	var of []byte
+	if err := q.QueryRow(ctx, "SELECT version, realm FROM tacet").Scan(&was, &of); err != nil {
+		return fmt.Errorf("%w: %w", ErrForeign, err)
+	}
+	switch {
+	case was > version:
+		return ErrNewer
+	case was < version || string(of) != string(realm[:]):
+		return ErrForeign
+	}
+	return nil
 }
 
 // create makes the tables, with a new key.
@@ -117,14 +129,11 @@ func (d *DB) create(ctx context.Context, tx pgx.Tx) (err error) {
 //
 // spec: relay-api.md#life-of-a-blob
 func (d *DB) load(ctx context.Context, tx pgx.Tx) (err error) {
-	var realm, seed, was []byte
-	if err := tx.QueryRow(ctx, "SELECT realm, receipts, identity FROM tacet").Scan(&realm, &seed, &was); err != nil {
+	var seed, was []byte
+	if err := tx.QueryRow(ctx, "SELECT receipts, identity FROM tacet").Scan(&seed, &was); err != nil {
 		return fmt.Errorf("%w: %w", ErrForeign, err)
 	}
 	defer clear(seed)
-	if string(realm) != string(d.opt.Realm[:]) {
-		return ErrForeign
-	}
 	if d.self, err = identity(ctx, tx); err != nil {
 		return err
 	}

@@ -22,7 +22,7 @@ func explain(err error) error {
 	switch {
 	case err == nil, errors.Is(err, pgx.ErrNoRows), errors.Is(err, context.Canceled):
 		return err
-	case errors.Is(err, ErrReplaced), errors.Is(err, ErrForeign), errors.Is(err, ErrNewer), errors.Is(err, ErrURL):
+	case errors.Is(err, ErrReplaced), errors.Is(err, ErrForeign), errors.Is(err, ErrNewer), errors.Is(err, ErrURL), errors.Is(err, ErrPlain):
 		return err
 	case errors.As(err, &server):
 		return explainServer(err, server.Code)

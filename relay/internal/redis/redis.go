@@ -68,6 +68,10 @@ type Options struct {
 	// least at, and above every day that it ran make with before, whichever node
 	// asked and whatever was lost here. No two calls overlap, on any node.
 	Raise func(ctx context.Context, at gate.Day, make func(gate.Day) error) error
+	// Away, if not nil, is told when the server stops answering, and Lost when it
+	// is not the one of the root any more. They must not block.
+	Away func(error)
+	Lost func(context.Context)
 }
 
 // Store is the server. It may be used from any goroutine.
@@ -163,9 +167,14 @@ func (s *Store) Run(ctx context.Context) error {
 	tick := time.NewTicker(lookEvery)
 	defer tick.Stop()
 	for {
-		err := s.client.Ping(ctx).Err()
+		lost, err := s.look(ctx)
 		if ctx.Err() == nil {
-			s.down.Store(err != nil)
+			if down := err != nil; s.down.Swap(down) != down && down && s.opt.Away != nil {
+				s.opt.Away(err)
+			}
+			if lost && s.opt.Lost != nil {
+				s.opt.Lost(ctx)
+			}
 		}
 		select {
 		case <-ctx.Done():
@@ -173,6 +182,19 @@ func (s *Store) Run(ctx context.Context) error {
 		case <-tick.C:
 		}
 	}
+}
+
+// look asks for a sign of life, and whether the root is the one spoken of last.
+func (s *Store) look(ctx context.Context) (lost bool, err error) {
+	id := s.root.Load()
+	if id == nil {
+		return false, explain(s.client.Ping(ctx).Err())
+	}
+	got, err := scriptRoot.Run(ctx, s.client, []string{keyRoot}).StringSlice()
+	if errors.Is(err, redis.Nil) {
+		return true, nil
+	}
+	return err == nil && (len(got) != 4 || got[3] != *id), explain(err)
 }
 
 // Close ends all connections.
