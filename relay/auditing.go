@@ -77,8 +77,8 @@ func (r *Relay) audited() map[string]storeFacts {
 	if r.parked.disk != nil {
 		all["park"] = r.parked.disk
 	}
-	if r.parked.disk != nil {
-		all["park"] = r.parked.disk
+	if r.keeps.disk != nil {
+		all["gate"] = r.keeps.disk
 	}
 	return all
 }

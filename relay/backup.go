@@ -58,9 +58,6 @@ const configName = "relay.toml"
 // backupStores are the stores that a backup holds, if they are there.
 var backupStores = []string{blobFile, gateFile}
 
-// gateFile is the store of members and tokens.
-const gateFile = "gate.db"
-
 // WriteBackup writes a backup to out. The relay may be running: it then makes
 // the copies itself, and goes on meanwhile.
 func WriteBackup(ctx context.Context, b Backup, out io.Writer) (Backed, error) {

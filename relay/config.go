@@ -10,8 +10,10 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/BurntSushi/toml"
 
@@ -92,7 +94,7 @@ type Config struct {
 	// What this relay does: "live" carries cells between those who are
 	// connected, "blob" keeps invites and files, "park" keeps cells for who is away,
 	// "wake" opens wake tickets and pushes to sleeping devices (best for people of
-	// other relays).
+	// other relays), "token" asks for tokens (see gate).
 	Roles []string `toml:"roles"`
 
 	// Seconds for which an address lives: 600, 1800 or 3600. Shorter hides more
@@ -123,6 +125,23 @@ type Config struct {
 	// 2 KiB. Without a data directory it is memory, and never more than 64.
 	ParkMiB int `toml:"park_mib"`
 
+	// Who may have this relay carry, watch and store. "open": everybody. With the role
+	// "token" everybody who is a member or has their device work for it, some seconds
+	// a day, so that nobody can flood it. "invite": members. Whoever has a realm
+	// invite (see `tacet-relay invite`) becomes one. "closed": the members there are,
+	// and nobody becomes one. The last two switch the role "token" on. Nobody has a
+	// name or account here: a member is a device with a random credential, and what
+	// it pays with does not lead back to it.
+	Gate string `toml:"gate"`
+
+	// Realm invites for one device that all members together may make in a day, 1 to
+	// 1000, so that they can bring their friends; -1: none. Nobody can tell who made one.
+	MemberInvites int `toml:"member_invites"`
+
+	// With the role "token": tokens that a device may have for a day, 1024, 4096 or
+	// 16384. 1024 are enough for people; 16384 for bots behind Tor.
+	Class int `toml:"class"`
+
 	// Connections of one sort (requests, putting, watching) that are open at one
 	// moment. Each takes a file descriptor, and 10 to 20 KiB of memory. One network
 	// holds an eighth at the most, loopback half if others can come.
@@ -135,8 +154,8 @@ type Config struct {
 	// Watch connections that one network may begin in ten minutes.
 	LimitWatches int `toml:"limit_watches"`
 
-	// Put connections, and cells put by single requests, that one network may
-	// begin in ten minutes.
+	// Put connections, cells put by single requests, and requests for membership,
+	// tokens and puzzles, that one network may begin in ten minutes.
 	LimitPuts int `toml:"limit_puts"`
 
 	// Blobs that one network may store in ten minutes, 256 KiB each at the most.
@@ -181,6 +200,10 @@ type Config struct {
 	// still says whether this is loopback. The relay closes it.
 	Listener net.Listener `toml:"-"`
 
+	// Now says what time it is where days count: which tokens are good and what is
+	// over. Nil: the system's clock.
+	Now func() time.Time `toml:"-"`
+
 	// Log is where events are written, nil for nowhere. The events are few and
 	// name nobody.
 	Log io.Writer `toml:"-"`
@@ -191,18 +214,21 @@ const MaxConfig = 64 << 10
 
 // Roles that a relay can have.
 const (
-	RoleLive = "live"
-	RoleBlob = "blob"
-	RolePark = "park"
-	RoleWake = "wake"
+	RoleLive  = "live"
+	RoleBlob  = "blob"
+	RolePark  = "park"
+	RoleWake  = "wake"
+	RoleToken = "token"
 )
+
+var allRoles = []string{RoleLive, RoleBlob, RolePark, RoleWake, RoleToken}
 
 // Default returns the configuration of a relay that is told nothing: on
 // loopback, with the data directory of this user.
 func Default() Config {
 	return Config{
 		Listen: "127.0.0.1:7117", TLS: "auto", Data: defaultData(), Roles: []string{RoleLive, RoleBlob},
-		ACMECA: acme.LetsEncrypt, ProxyTrust: []string{"127.0.0.1", "::1"}, Period: 1800, Ping: 60, WindowMiB: 64, QueueMiB: 64, BlobMiB: 1024, ParkDays: 30, ParkMiB: 1024, MaxConnections: 4096,
+		ACMECA: acme.LetsEncrypt, ProxyTrust: []string{"127.0.0.1", "::1"}, Period: 1800, Ping: 60, WindowMiB: 64, QueueMiB: 64, BlobMiB: 1024, ParkDays: 30, ParkMiB: 1024, Gate: string(gate.Open), MemberInvites: 16, Class: 1024, MaxConnections: 4096,
 		Cluster:          Cluster{Drain: 5},
 		LimitConnections: 6000, LimitWatches: 3000, LimitPuts: 6000, LimitBlobs: 60, LimitReads: 6000,
 	}
@@ -246,6 +272,7 @@ func ParseConfig(text []byte) (Config, error) {
 // fill puts defaults where there is nothing. An empty Data means something.
 func (c *Config) fill() {
 	fill(reflect.ValueOf(c).Elem(), reflect.ValueOf(Default()))
+	c.fillGate()
 }
 
 func fill(v, d reflect.Value) {
@@ -276,8 +303,8 @@ func (c *Config) check() error {
 		return err
 	}
 	for _, role := range c.Roles {
-		if role != RoleLive && role != RoleBlob && role != RolePark && role != RoleWake {
-			return bad("roles", `roles are "live", "blob", "park" and "wake"`)
+		if !slices.Contains(allRoles, role) {
+			return bad("roles", `roles are "live", "blob", "park", "wake" and "token"`)
 		}
 	}
 	if err := c.checkCluster(bad); err != nil {
@@ -287,6 +314,9 @@ func (c *Config) check() error {
 		return err
 	}
 	if err := c.checkShared(bad); err != nil {
+		return err
+	}
+	if err := c.checkGate(bad); err != nil {
 		return err
 	}
 	if c.Period != 600 && c.Period != 1800 && c.Period != 3600 {

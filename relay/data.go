@@ -19,8 +19,10 @@ import (
 const (
 	lockFile  = "lock"
 	keyFile   = "realm.key"
-	blobFile  = "blobs.db" // with companions -wal and -mark
-	parkFile  = "park.db"  // with companion -wal
+	parkFile  = "park.db"    // with companion -wal
+	blobFile  = "blobs.db"   // with companions -wal and -mark
+	gateFile  = "gate.db"    // likewise
+	dayFile   = "issuer.day" // on which the issuer's seed began, where the seed is lost with gate.db
 	socketUse = "status.sock"
 )
 

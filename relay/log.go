@@ -28,6 +28,8 @@ const (
 	eventAway     = "a server that nodes share does not answer"
 	eventName     = "a certificate for a name could not be had: `tacet-relay status` says why"
 	eventPanic    = "a request ended in a fault of the relay"
+	eventSeed     = "tokens have a new issuer seed: the store of spent ones is new or was put back from a copy"
+	eventGate     = "the store of members and tokens failed"
 	eventOther    = "something that has no words here"
 )
 
@@ -35,6 +37,7 @@ var events = map[string]bool{
 	eventReady: true, eventStopping: true, eventStopped: true, eventKey: true,
 	eventRenewed: true, eventStore: true, eventPark: true, eventAway: true, eventName: true, eventPanic: true, eventOther: true,
 	eventPrivate: true, eventSpent: true,
+	eventSeed: true, eventGate: true,
 }
 
 // attributes are the keys an event may carry, and what their values look like.

@@ -43,10 +43,14 @@ func (r *Relay) openParking() error {
 		}
 		store, r.parked.disk, r.parked.held = d, d, d
 	}
-	r.parked.Parking = park.New(park.Config{
+	cfg := park.Config{
 		Store: store, Realm: r.public, Hours: r.parkHours(), Rows: room / park.RowCost, Live: time.Duration(r.cfg.Period) * time.Second,
-		Binding: r.cfg.secure(), Alone: r.alone(), Limit: r.gate, Proofs: r.hub, Now: time.Now, Failed: r.parkFailed,
-	})
+		Binding: r.cfg.secure(), Alone: r.alone(), Limit: r.gate, Proofs: r.hub, Now: r.cfg.Now, Failed: r.parkFailed,
+	}
+	if r.keeper != nil { // else the feature counts by itself
+		cfg.AdmitPut, cfg.AdmitTake = r.admitPark, r.admitTake
+	}
+	r.parked.Parking = park.New(cfg)
 	return nil
 }
 

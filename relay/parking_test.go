@@ -366,13 +366,13 @@ func TestParkIsARole(t *testing.T) {
 			t.Errorf("%s without the role: got %s, want 404", path, resp.Status)
 		}
 	}
-	d, _, _, err := wire.ParseDescriptor(bare.descriptor)
+	d, _, _, err := wire.ParseDescriptor(bare.descriptor.Load().signed)
 	if err != nil || d.Has(wire.RolePark) || d.ParkHours != 0 {
 		t.Errorf("without the role: got %v, %d hours, %v", d.Roles, d.ParkHours, err)
 	}
 	cfg := parker("")
 	cfg.ParkDays = 3
-	d, _, _, err = wire.ParseDescriptor(start(t, cfg).descriptor)
+	d, _, _, err = wire.ParseDescriptor(start(t, cfg).descriptor.Load().signed)
 	if err != nil || !d.Has(wire.RolePark) || d.ParkHours != 72 {
 		t.Errorf("with the role: got %v, %d hours, %v, want 72", d.Roles, d.ParkHours, err)
 	}

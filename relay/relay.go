@@ -3,8 +3,8 @@
 // to whom. New makes one from a Config, Handler is its API, Run serves it.
 //
 // The parts live below internal/: hub (the live path), blob (blobs and their
-// receipts), park (cells that wait for who is away), gate (limits), proxy (what a proxy in front says of its client),
-// acme (certificates for names),
+// receipts), park (cells that wait for who is away), gate (limits,
+// members, tokens), proxy (what a proxy in front says of its client), acme (certificates for names),
 // memory and sqlite (what keeps blobs). This package
 // joins them: configuration, data directory, realm key, TLS, the guard in front
 // of every request, the status socket, doctor. It opens no message, and has no
@@ -72,11 +72,14 @@ type Relay struct {
 	parked parking       // nothing if the role is off
 	shared backends      // nothing if nodes share nothing
 	disk   *sqlite.Store // nil without a data directory or the role
+	keeper *gate.Keeper  // nil if the role token is off
+	keeps  gateStores
 
 	gateway   *wake.Gateway   // nil without the role
 	forwarder *wake.Forwarder // nil if the role live is off
 
-	descriptor []byte // signed
+	says       wire.Descriptor // without what changes with the day
+	descriptor atomic.Pointer[announcement]
 	handler    http.Handler
 	unlock     func() error
 	lying      atomic.Int64           // blobs, as of the last sweep
@@ -98,6 +101,9 @@ func New(cfg Config) (_ *Relay, err error) {
 	if err := cfg.check(); err != nil {
 		return nil, err
 	}
+	if cfg.Now == nil {
+		cfg.Now = time.Now
+	}
 	r := &Relay{cfg: cfg, log: newLog(cfg.Log), began: time.Now()}
 	if r.trust, err = proxy.ParseTrust(cfg.ProxyTrust); err != nil {
 		return nil, err // check has looked
@@ -117,6 +123,9 @@ func New(cfg Config) (_ *Relay, err error) {
 		return nil, err
 	}
 	if err := r.openShared(); err != nil {
+		return nil, err
+	}
+	if err := r.openGate(); err != nil {
 		return nil, err
 	}
 	if r.has(RoleBlob) {
@@ -146,14 +155,16 @@ func New(cfg Config) (_ *Relay, err error) {
 	r.hub = hub.New(hub.Config{
 		Bus:   others,
 		Realm: r.public, Time: second, Live: time.Duration(cfg.Period) * time.Second, Ping: time.Duration(cfg.Ping) * time.Second,
-		WindowBytes: cfg.WindowMiB << 20, QueueBytes: cfg.QueueMiB << 20, Addresses: max(minAddresses, perConnection*cfg.MaxConnections), Binding: cfg.secure(), Origins: cfg.Origins, Limit: r.gate,
+		WindowBytes: cfg.WindowMiB << 20, QueueBytes: cfg.QueueMiB << 20, Addresses: max(minAddresses, perConnection*cfg.MaxConnections), Binding: cfg.secure(), Origins: cfg.Origins, Limit: r.gate, Keeper: r.keeper,
 	})
 	if r.has(RolePark) {
 		if err := r.openParking(); err != nil {
 			return nil, err
 		}
 	}
-	r.describe(key.SignPublicOf(second))
+	if err := r.describe(key.SignPublicOf(second)); err != nil {
+		return nil, err
+	}
 	r.handler = r.guard(r.routes())
 	return r, nil
 }
@@ -211,7 +222,7 @@ func (r *Relay) openBlobs() error {
 		}
 		store, r.disk = d, d
 	}
-	r.blobs = blob.New(blob.Config{Store: store, Limit: r.gate, Now: time.Now, Failed: r.storeFailed})
+	r.blobs = blob.New(blob.Config{Store: store, Limit: r.gate, Keeper: r.keeper, Now: r.cfg.Now, Failed: r.storeFailed})
 	return nil
 }
 
@@ -229,13 +240,13 @@ func (r *Relay) nameFailed() {
 	}
 }
 
-// describe makes the signed descriptor.
+// describe makes the descriptor.
 //
 // spec: relay-api.md#realm
-func (r *Relay) describe(second key.SignPublic) {
+func (r *Relay) describe(second key.SignPublic) error {
 	d := wire.Descriptor{
 		Version: 1, Realm: r.public, Time: second, Period: uint64(r.cfg.Period), Ping: uint64(r.cfg.Ping), Binding: r.cfg.secure(),
-		Roles: r.cfg.Roles, Gate: "open", Policy: r.cfg.Policy, Proxied: r.cfg.TLS == "proxy",
+		Roles: r.cfg.Roles, Gate: r.cfg.Gate, Policy: r.cfg.Policy, Proxied: r.cfg.TLS == "proxy",
 	}
 	if r.has(RoleLive) {
 		d.WindowSec, d.WindowMax = uint64(wire.WindowSpan/time.Second), uint64(r.cfg.WindowMiB)<<20
@@ -245,8 +256,12 @@ func (r *Relay) describe(second key.SignPublic) {
 	}
 	r.describeParking(&d)
 	r.describeWake(&d)
-	body := d.Encode()
-	r.descriptor = wire.AppendSigned(nil, key.SignMessage(r.realm, wire.LabelDescriptor, body), body)
+	if r.keeper != nil {
+		d.Class = uint64(r.cfg.Class)
+	}
+	r.says = d
+	_, err := r.announced()
+	return err
 }
 
 // Fingerprint returns the SHA-256 of the realm key: what clients pin.
@@ -321,6 +336,9 @@ func (r *Relay) run(ctx context.Context) error {
 	}
 	r.runParking(front)
 	r.runWake(parts)
+	if r.keeper != nil {
+		front.run(r.keeper.Run)
+	}
 	if r.mesh != nil {
 		parts.run(r.runMesh)
 	}
@@ -378,6 +396,9 @@ func (r *Relay) runStores(parts *group) {
 	if r.parked.disk != nil {
 		parts.run(r.parked.disk.Run)
 	}
+	if r.keeps.disk != nil {
+		parts.run(r.keeps.disk.Run)
+	}
 }
 
 // sweep deletes blobs that have reached their end, at the start and then every
@@ -421,7 +442,7 @@ func (r *Relay) Close() error {
 		r.disk = nil
 	}
 	errs = append(errs, r.closeParking())
-	errs = append(errs, r.closeWake(), r.closeShared())
+	errs = append(errs, r.keeps.close(r.cfg.Data), r.closeWake(), r.closeShared())
 	if r.unlock != nil {
 		errs = append(errs, r.unlock())
 		r.unlock = nil

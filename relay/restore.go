@@ -9,10 +9,12 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"time"
 
 	"filippo.io/age"
 
 	"github.com/tacet-chat/tacet/relay/internal/archive"
+	"github.com/tacet-chat/tacet/relay/internal/gate"
 	"github.com/tacet-chat/tacet/relay/internal/sqlite"
 )
 
@@ -119,7 +121,7 @@ func open(name, path string) error {
 	case blobFile:
 		store, err = sqlite.Open(sqlite.Options{Path: path, Max: room, Random: rand.Reader})
 	case gateFile:
-		store, err = sqlite.OpenGate(path, rand.Reader)
+		store, err = sqlite.OpenGate(path, gate.DayOf(time.Now()), rand.Reader)
 	}
 	if err != nil {
 		return err

@@ -10,6 +10,8 @@ import (
 	"slices"
 	"sync/atomic"
 	"time"
+
+	"github.com/tacet-chat/tacet/relay/internal/gate"
 )
 
 // Bounds of requests.
@@ -35,13 +37,19 @@ func (r *Relay) routes() http.Handler {
 	})
 	mux.HandleFunc("GET /v1/realm", func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/octet-stream")
-		w.Write(r.descriptor)
+		said, err := r.announced()
+		if err != nil {
+			gate.Refuse(w, http.StatusServiceUnavailable)
+			return
+		}
+		w.Write(said)
 	})
 	if r.has(RoleLive) {
 		mux.HandleFunc("GET /v1/put", r.hub.ServePut)
 		mux.HandleFunc("POST /v1/put", r.hub.ServePostPut)
 		mux.HandleFunc("GET /v1/watch", r.hub.ServeWatch)
 	}
+	r.gateRoutes(mux)
 	if r.blobs != nil {
 		mux.HandleFunc("POST /v1/blob", r.blobs.ServePut)
 		mux.HandleFunc("GET /v1/blob/{id}", r.blobs.ServeGet)
@@ -99,7 +107,7 @@ func (r *Relay) welcome(w http.ResponseWriter, req *http.Request) bool {
 	h.Set("Vary", "Origin")
 	if req.Method == http.MethodOptions {
 		h.Set("Access-Control-Allow-Methods", "GET, POST, DELETE")
-		h.Set("Access-Control-Allow-Headers", "Content-Type, Range")
+		h.Set("Access-Control-Allow-Headers", "Content-Type, Range, Tacet-Token, Tacet-Context")
 		w.WriteHeader(http.StatusNoContent)
 		return false
 	}

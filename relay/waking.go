@@ -91,7 +91,7 @@ func (r *Relay) runWake(parts *group) {
 func (r *Relay) routeWake(mux *http.ServeMux) {
 	if r.forwarder != nil {
 		mux.HandleFunc("POST /v1/wake", r.limited(gate.Put, func(w http.ResponseWriter, req *http.Request) {
-			r.forwarder.Serve(w, req, func([]byte) bool { return true })
+			r.forwarder.Serve(w, req, func(ticket []byte) bool { return r.admitWake(w, req, ticket) })
 		}))
 	}
 	if r.gateway != nil {

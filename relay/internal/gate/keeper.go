@@ -131,7 +131,11 @@ func NewKeeper(ctx context.Context, cfg KeeperConfig) (*Keeper, error) {
 func (k *Keeper) load(ctx context.Context) error {
 	k.renew.Lock()
 	defer k.renew.Unlock()
-	root, err := k.cfg.Spent.Root(ctx, max(k.today(), k.cfg.Began))
+	began := max(k.today(), k.cfg.Began)
+	if s := k.state.Load(); s != nil {
+		began = max(began, s.root.Began+1)
+	}
+	root, err := k.cfg.Spent.Root(ctx, began)
 	if err != nil {
 		return fmt.Errorf("reading issuer seed: %w", err)
 	}
@@ -236,6 +240,9 @@ func scope(k token.Kind, epoch uint32) (kind, number []byte) {
 
 // until is the day from which no token of the kind and epoch is good.
 func until(k token.Kind, epoch uint32) Day { return Day(token.Ends(k, epoch) / 86_400) }
+
+// Began returns the day of the root.
+func (k *Keeper) Began() Day { return k.state.Load().root.Began }
 
 // Announced returns what the descriptor says of tokens at this moment: it changes
 // with the UTC day and with the root.

@@ -96,7 +96,7 @@ func TestALightCopyHoldsNoSecretThatSignsOrIsSpent(t *testing.T) {
 	absent(t, to, seed)
 
 	path := filepath.Join(dir, "gate.db")
-	g, err := OpenGate(path, rand.Reader)
+	g, err := OpenGate(path, gateToday, rand.Reader)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -122,7 +122,7 @@ func TestALightCopyHoldsNoSecretThatSignsOrIsSpent(t *testing.T) {
 	}
 	absent(t, to, root.Seed[:])
 
-	c, err := OpenGate(to, rand.Reader)
+	c, err := OpenGate(to, gateToday, rand.Reader)
 	if err != nil {
 		t.Fatal(err)
 	}

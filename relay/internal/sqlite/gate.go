@@ -2,6 +2,7 @@ package sqlite
 
 import (
 	"context"
+	"fmt"
 	"io"
 
 	sqlite3 "github.com/ncruces/go-sqlite3"
@@ -44,11 +45,11 @@ CREATE TABLE spent (
 // Gate is a gate.Members and a gate.Spent. Its methods answer while Run runs.
 type Gate struct {
 	file
-	q gateStatements
+	root gate.Root
+	q    gateStatements
 }
 
 type gateStatements struct {
-	root, begin                              *sqlite3.Stmt
 	addInvite, findInvite, use, drop, listed *sqlite3.Stmt
 	addMember, findMember                    *sqlite3.Stmt
 	mark, request                            *sqlite3.Stmt
@@ -57,8 +58,6 @@ type gateStatements struct {
 
 func (p *gateStatements) queries() []query {
 	return []query{
-		{&p.root, "SELECT seed, key, began FROM root"},
-		{&p.begin, "UPDATE root SET began = ?"},
 		{&p.addInvite, "INSERT OR IGNORE INTO invite VALUES (?, ?, ?)"},
 		{&p.findInvite, "SELECT uses FROM invite WHERE hash = ? AND last >= ?"},
 		{&p.use, "UPDATE invite SET uses = uses - 1 WHERE hash = ?"},
@@ -73,14 +72,23 @@ func (p *gateStatements) queries() []query {
 	}
 }
 
-// OpenGate opens or makes a gate's store.
-func OpenGate(path string, random io.Reader) (*Gate, error) {
+// OpenGate opens or makes a gate's store. A root that is made now, or must be
+// replaced, begins on that day at the earliest.
+func OpenGate(path string, began gate.Day, random io.Reader) (*Gate, error) {
 	g := &Gate{}
 	g.file = file{path: path, max: gateMax, random: random, layout: layout{
 		name: "gate store", schema: gateSchema, app: gateApplicationID, version: gateVersion, cacheKiB: 8 << 10, batch: 512,
 		fresh: g.fill, renew: g.renewRoot, marks: "root", full: gate.ErrFull, stopped: gate.ErrStopped,
 	}}
-	return g, g.open(g.q.queries())
+	if err := g.open(g.q.queries()); err != nil {
+		return nil, err
+	}
+	if err := g.readRoot(began); err != nil {
+		g.unprepare()
+		g.db.Close()
+		return nil, fmt.Errorf("opening %s: %w", g.name, g.explain(err))
+	}
+	return g, nil
 }
 
 // secrets makes a seed and a key.
@@ -112,35 +120,30 @@ func (g *Gate) renewRoot() error {
 	return g.once("DELETE FROM spent")
 }
 
-// Root returns the root.
-func (g *Gate) Root(ctx context.Context, began gate.Day) (r gate.Root, err error) {
-	err = g.ask(ctx, true, func() error {
-		q := g.q.root
-		found := q.Step()
-		var day int64
-		if found {
-			copy(r.Seed[:], q.ColumnRawBlob(0))
-			copy(r.Key[:], q.ColumnRawBlob(1))
-			day = q.ColumnInt64(2)
-		}
-		if err := q.Reset(); err != nil {
-			return err
-		}
-		if !found || r.Seed == [32]byte{} || r.Key == [32]byte{} {
-			return ErrDamaged
-		}
-		if day > 0 {
-			r.Began = gate.Day(day)
-			return nil
-		}
-		r.Began = max(began, gate.Day(-day)+1)
-		return exec(g.q.begin, int64(r.Began))
+// readRoot reads the root, and has it begin if it has not.
+func (g *Gate) readRoot(began gate.Day) error {
+	var day int64
+	err := each(g.db, "SELECT seed, key, began FROM root", func(q *sqlite3.Stmt) {
+		copy(g.root.Seed[:], q.ColumnRawBlob(0))
+		copy(g.root.Key[:], q.ColumnRawBlob(1))
+		day = q.ColumnInt64(2)
 	})
-	if err != nil {
-		return gate.Root{}, err
+	switch {
+	case err != nil:
+		return err
+	case g.root.Seed == [32]byte{} || g.root.Key == [32]byte{}:
+		return ErrDamaged
+	case day > 0:
+		g.root.Began = gate.Day(day)
+		return nil
 	}
-	return r, nil
+	g.root.Began = max(began, gate.Day(-day)+1)
+	return g.inTransaction(func() error { return g.once("UPDATE root SET began = ?", int64(g.root.Began)) })
 }
+
+// Root returns the root as it was when the store was opened: nobody else can
+// change it.
+func (g *Gate) Root(context.Context, gate.Day) (gate.Root, error) { return g.root, nil }
 
 // AddInvite adds an invite.
 func (g *Gate) AddInvite(ctx context.Context, i gate.Invite) error {

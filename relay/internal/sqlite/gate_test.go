@@ -23,7 +23,7 @@ const gateToday = gate.Day(today)
 // startGate opens the store in dir and runs it until stop is called.
 func startGate(t testing.TB, dir string) (g *Gate, stop func()) {
 	t.Helper()
-	g, err := OpenGate(filepath.Join(dir, "gate.db"), rand.Reader)
+	g, err := OpenGate(filepath.Join(dir, "gate.db"), gateToday, rand.Reader)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -178,7 +178,7 @@ func TestAGateOfANewerVersionIsRefusedAndLeftAlone(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			g, err := OpenGate(db, rand.Reader)
+			g, err := OpenGate(db, gateToday, rand.Reader)
 			for _, want := range c.want {
 				if !errors.Is(err, want) {
 					t.Errorf("got %v, want %v", err, want)
