@@ -365,3 +365,53 @@ func TestACellIsOneRowWhateverItsLife(t *testing.T) {
 		t.Errorf("got %d rows of 40 cells", len(got))
 	}
 }
+
+// A day of three nodes that put and sweep every five minutes, with a clock that
+// is set, and with one that is off for two hours: no row is older than its
+// promise and ten minutes, no table than its epoch.
+func TestNoRowOutlivesItsPromise(t *testing.T) {
+	at, keys := fresh(t), &mapKeys{}
+	var nodes []*Park
+	for range 3 {
+		nodes = append(nodes, open(t, at).Park(64<<20, keys))
+	}
+	const minute, span = 60, 26 * 60
+	n, most, gone := uint32(0), 0, 0
+	for m := range span {
+		now := noon.Add(time.Duration(m) * time.Minute)
+		for i, p := range nodes {
+			if i == 2 && m > 300 && m < 420 || (m+2*i)%5 != 0 {
+				continue
+			}
+			r := storetest.NewRow(uint32(i), n)
+			r.Until = park.Until(now, uint16(1+n%5), 30*24)
+			n++
+			if v, err := p.Put(t.Context(), []park.Row{r}, now); err != nil || v[0] != wire.ParkKept {
+				t.Fatalf("putting: got %v, %v", v, err)
+			}
+			left, err := p.Sweep(t.Context(), now, park.Last(now, 30*24))
+			if err != nil {
+				t.Fatal(err)
+			}
+			most = max(most, left)
+		}
+		if m%3 != 0 {
+			continue
+		}
+		var oldest, tables int64
+		if err := nodes[0].one(t.Context(), []any{&oldest, &tables}, `SELECT coalesce(min(until), $1), (SELECT count(*) FROM pg_inherits WHERE inhparent = 'parked'::regclass) FROM parked`, now.Unix()); err != nil {
+			t.Fatal(err)
+		}
+		if late := now.Unix() - oldest; late > 10*minute {
+			t.Fatalf("minute %d: a row is %d s past its promise", m, late)
+		} else if late > 0 {
+			gone++
+		}
+		if tables > 3 {
+			t.Fatalf("minute %d: got tables of %d epochs", m, tables)
+		}
+	}
+	if most < 50 || gone == 0 {
+		t.Errorf("at most %d rows waited, %d times one was past its promise: this tested nothing", most, gone)
+	}
+}
