@@ -22,6 +22,7 @@ type personOrder struct {
 	From       string        `json:"from"` // network address; empty: any
 	AckMean    time.Duration `json:"ack_mean"`
 	After      int64         `json:"after"` // events up to this number were told before
+	Brief      bool          `json:"brief,omitempty"`
 	Fall       Fall          `json:"fall"`
 }
 
@@ -72,7 +73,7 @@ func playPerson(in *bufio.Reader, out *speaker) error {
 	}
 	traps := &trap{fall: o.Fall}
 	opt := client.Options{
-		Dir: o.Dir, Passphrase: []byte(o.Passphrase), Network: wayFrom(o.From), WeakVault: true, AckMean: o.AckMean, Boundary: traps.at,
+		Dir: o.Dir, Passphrase: []byte(o.Passphrase), Network: wayFrom(o.From), WeakVault: true, AckMean: o.AckMean, Boundary: traps.at, Brief: o.Brief,
 	}
 	ctx, stop := context.WithCancel(context.Background())
 	defer stop()

@@ -29,6 +29,8 @@ type StageOptions struct {
 	AckMean time.Duration // zero: as people have it
 	Record  bool          // the tap writes down what it sees
 	Seed    uint64        // of the tap's dice
+	Config  string        // of the relay, TOML; empty: the default
+	Brief   bool          // people's processes think that they end soon
 }
 
 // Network addresses of the two, where the system has them: loopback is wide.
@@ -57,7 +59,7 @@ func Raise(ctx context.Context, o StageOptions) (_ *Stage, err error) {
 	if s.log, err = os.Create(filepath.Join(s.Logs(), "relay.log")); err != nil {
 		return nil, fmt.Errorf("raising the stage: %w", err)
 	}
-	s.Host = &Host{Data: filepath.Join(s.Dir, "relay"), log: s.log}
+	s.Host = &Host{Data: filepath.Join(s.Dir, "relay"), Config: o.Config, log: s.log}
 	if err := s.Host.Start(ctx); err != nil {
 		return nil, err
 	}
@@ -74,7 +76,7 @@ func (s *Stage) person(name, dir, from string, o StageOptions) *Person {
 		from = ""
 	}
 	order := personOrder{
-		Dir: filepath.Join(s.Dir, dir), Passphrase: passphrase, Name: name, Relay: s.Tap.Name(), From: from, AckMean: o.AckMean,
+		Dir: filepath.Join(s.Dir, dir), Passphrase: passphrase, Name: name, Relay: s.Tap.Name(), From: from, AckMean: o.AckMean, Brief: o.Brief,
 	}
 	return newPerson(order, os.Stderr)
 }

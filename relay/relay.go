@@ -88,9 +88,10 @@ type Relay struct {
 
 	trust proxy.Trust
 
-	mu    sync.Mutex   // guards ln and onion
+	mu    sync.Mutex   // guards the rest
 	ln    net.Listener // nil until Listen
 	onion net.Listener // nil until Listen, or if there is none
+	used  bool         // ln is somebody else's
 }
 
 // New makes a relay: it takes the data directory and reads or makes the realm
@@ -299,11 +300,12 @@ func (r *Relay) Listen() (net.Addr, error) {
 }
 
 // Use has the relay serve on a listener of somebody else's, as a lab's network in
-// memory has one. It is called before Run, in place of Listen.
+// memory has one. It is called before Run, in place of Listen. There is then no
+// status socket: virtual time stands still while anybody waits for the system.
 func (r *Relay) Use(ln net.Listener) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.ln = ln
+	r.ln, r.used = ln, true
 }
 
 // Run serves until ctx ends or a part of the relay fails, then stops all of it
@@ -355,7 +357,7 @@ func (r *Relay) run(ctx context.Context) error {
 		}
 		front.run(func(ctx context.Context) error { return r.serveMetrics(ctx, ln) })
 	}
-	if r.cfg.Data != "" {
+	if r.cfg.Data != "" && !r.used {
 		ln, err := listenStatus(r.cfg.Data)
 		if err != nil {
 			parts.cancel()
