@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"crypto/tls"
+	"crypto/x509"
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -72,6 +73,7 @@ func Doctor(ctx context.Context, cfg Config) []Check {
 		checks = append(checks, checkNames(ctx, &cfg, nil)...)
 	}
 	checks = append(checks, checkWaking(&cfg)...)
+	checks = append(checks, checkAuthorities(&cfg)...)
 	return append(checks, checkDisk(&cfg), checkBackup(cfg.Data, time.Now()), checkClock(time.Now()), checkFiles(cfg.MaxConnections))
 }
 
@@ -254,11 +256,14 @@ func (s *Status) dial(ctx context.Context, _, _ string) (net.Conn, error) {
 		return nil, err
 	} else {
 		if ip := net.ParseIP(host); ip == nil || ip.IsUnspecified() {
-			host = "localhost"
+			host = "127.0.0.1" // and not by name: a container may know none
 		}
 		network, where = "tcp", net.JoinHostPort(host, port)
 	}
 	c, err := new(net.Dialer).DialContext(ctx, network, where)
+	if err != nil && strings.HasPrefix(where, "127.0.0.1:") && strings.HasPrefix(s.Listen, "[::]:") { // IPv6 alone
+		c, err = new(net.Dialer).DialContext(ctx, network, "[::1]"+strings.TrimPrefix(where, "127.0.0.1"))
+	}
 	if err != nil || s.Front != frontTCP {
 		return c, err
 	}
@@ -278,6 +283,19 @@ func checkTLS(cfg *Config) Check {
 		return Check{name, OK, "TLS 1.3 ends in the relay; proofs are bound to the connection", ""}
 	}
 	return Check{name, OK, "plain HTTP, for this machine only; proofs are not bound to a connection", `behind Tor or a proxy that forwards TCP, set tls = "on"`}
+}
+
+// checkAuthorities looks whether this system knows certificate authorities, where
+// the relay speaks with others who have certificates of theirs.
+func checkAuthorities(cfg *Config) []Check {
+	const name = "authorities"
+	if (len(cfg.Domain) == 0 || cfg.ACMERoot != "") && !slices.Contains(cfg.Roles, "wake") {
+		return nil
+	}
+	if pool, err := x509.SystemCertPool(); err != nil || pool.Equal(x509.NewCertPool()) {
+		return []Check{{name, Fail, "this system knows no certificate authority, so no certificate can be got and no device woken", "apt-get install ca-certificates"}}
+	}
+	return []Check{{name, OK, "this system knows certificate authorities", ""}}
 }
 
 // Room on the disk below which a check warns or fails, beside what stores may

@@ -139,8 +139,9 @@ func (q *quick) places() (err error) {
 			return err
 		}
 	}
-	if q.Program, err = os.Executable(); err != nil {
-		return err
+	if q.Program, err = os.Executable(); err != nil { // a container without /proc
+		q.Program = os.Args[0]
+		return nil
 	}
 	q.Program, err = filepath.EvalSymlinks(q.Program)
 	return err
