@@ -53,6 +53,7 @@ func (r *Relay) questions() map[string]asked {
 		askAudit:    r.answerAudit,
 		askDisclose: r.answerDisclose,
 		"backup":    r.answerBackup,
+		askInvite:   r.answerInvite,
 	}
 }
 

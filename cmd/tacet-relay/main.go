@@ -84,6 +84,7 @@ else /var/lib/tacet-relay for root and ~/.local/state/tacet-relay for others.`,
 		configCommand(),
 		doctorCommand(),
 		statusCommand(),
+		inviteCommand(),
 		auditCommand(),
 		backupCommand(),
 		verifyCommand(),
@@ -92,7 +93,11 @@ else /var/lib/tacet-relay for root and ~/.local/state/tacet-relay for others.`,
 		discloseCommand(),
 		versionCommand(),
 	)
-	for _, c := range root.Commands() {
+	all := root.Commands()
+	for _, c := range all {
+		all = append(all, c.Commands()...)
+	}
+	for _, c := range all {
 		do := c.RunE
 		if c.Args == nil {
 			c.Args = cobra.NoArgs

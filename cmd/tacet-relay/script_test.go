@@ -42,7 +42,7 @@ func TestScripts(t *testing.T) {
 			return false, fmt.Errorf("unknown condition %q", cond)
 		},
 		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
-			"await": await, "get": get, "take": take, "tmpfs": tmpfs, "damage": damage, "fill": fill, "put": put,
+			"await": await, "invite-id": inviteID, "get": get, "take": take, "tmpfs": tmpfs, "damage": damage, "fill": fill, "put": put,
 		},
 	})
 }
@@ -66,6 +66,15 @@ func await(ts *testscript.TestScript, neg bool, args []string) {
 		case <-tick.C:
 		}
 	}
+}
+
+// inviteID sets $ID to the id of the first invite in the last output: invite-id WHICH
+func inviteID(ts *testscript.TestScript, neg bool, args []string) {
+	m := regexp.MustCompile(`"id": "([0-9a-f]{8})"`).FindStringSubmatch(ts.ReadFile("stdout"))
+	if m == nil {
+		ts.Fatalf("no id in the output")
+	}
+	ts.Setenv("ID", m[1])
 }
 
 // get asks the relay of the last await and prints status and the first bytes: get PATH
