@@ -88,8 +88,16 @@ func (a *ackClock) heard(contact int64) {
 	a.mu.Unlock()
 }
 
-// gone reports whether a contact was not heard of for a while.
+// gone reports whether a contact was not heard of for a while. A process that
+// ends soon takes anybody for gone who did not take its ack: it cannot wait to
+// be asked for it again.
 func (a *ackClock) gone(contact int64) bool {
+	a.c.mu.Lock()
+	brief := a.c.brief()
+	a.c.mu.Unlock()
+	if brief {
+		return true
+	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return time.Since(a.near[contact]) >= nearFor

@@ -92,6 +92,9 @@ func (s *Stage) words(ctx context.Context, link string) (all []hunt.Needle, err 
 func (s *Stage) traces() (all []hunt.Needle) {
 	for _, g := range s.Tap.Seen(time.Time{}) {
 		for _, a := range g.Addresses() {
+			if g.Kind() == KindBody {
+				break // of parked cells: a relay keeps these, see docs/inventory.md
+			}
 			all = append(all, hunt.Needle{What: "address", Bytes: a[:]})
 		}
 		for _, c := range g.Cells() {

@@ -85,13 +85,20 @@ type Cell struct {
 	Cell    wire.Cell
 }
 
-// Cells returns the cells of a put, in which there may be several, or of a delivery.
+// Cells returns the cells of a put or of what is parked, in which there may be several, or of a delivery.
 func (s *Sighting) Cells() (all []Cell) {
 	switch s.Kind() {
 	case KindPut:
 		for b := s.Payload; len(b) > 0; b = b[wire.PutSize:] {
 			b := b[wire.PutIDSize:]
 			all = append(all, Cell{wire.Address(b[:wire.AddressSize]), wire.Cell(b[wire.AddressSize:][:wire.CellSize])})
+		}
+	case KindBody:
+		if s.Path == "/v1/park" && s.ToRelay {
+			_, items, _ := wire.ParsePark(s.Payload) // none if the body came in pieces
+			for i := range items {
+				all = append(all, Cell{items[i].Address, items[i].Cell})
+			}
 		}
 	case KindCell:
 		if len(s.Payload) == wire.DeliverSize {

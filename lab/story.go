@@ -49,7 +49,11 @@ type TellOptions struct {
 func Tell(ctx context.Context, out io.Writer, o TellOptions) error {
 	t := &story{ctx: ctx, out: out, style: text.Style{On: o.Colour}, audited: o.Audit}
 	t.plain("Tacet: two people and a relay, on this machine and for the length of this story.")
-	stage, err := Raise(ctx, StageOptions{AckMean: storyAck, Record: true, Seed: 1})
+	stageOptions := StageOptions{AckMean: storyAck, Record: true, Seed: 1}
+	if o.Audit {
+		stageOptions.Config = `roles = ["live", "blob", "park"]`
+	}
+	stage, err := Raise(ctx, stageOptions)
 	if err != nil {
 		return err
 	}
@@ -76,7 +80,7 @@ func Tell(ctx context.Context, out io.Writer, o TellOptions) error {
 func (t *story) play() error {
 	scenes := []func() error{t.meet, t.live, t.frozen, t.away, t.crash, t.relayDies, t.sightings}
 	if t.audited {
-		scenes = append(scenes, t.audit)
+		scenes = append(scenes, t.parked)
 	}
 	for _, scene := range append(scenes, t.hunt) {
 		if err := scene(); err != nil {
