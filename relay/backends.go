@@ -33,7 +33,7 @@ const maxSecret = 4096
 // checkShared says what is wrong with store and redis.
 func (c *Config) checkShared(bad func(keyName, hint string) error) error {
 	needs := ""
-	for _, role := range []string{RolePark, "token"} {
+	for _, role := range []string{RolePark, RoleToken} {
 		if slices.Contains(c.Roles, role) {
 			needs = role
 		}
@@ -120,7 +120,7 @@ func (r *Relay) openShared() error {
 		return err
 	}
 	r.shared.redis, err = redis.Open(context.Background(), redis.Options{
-		URL: at, Random: rand.Reader, Raise: r.shared.db.Raise, Away: r.sharedAway("redis"),
+		URL: at, Random: rand.Reader, Raise: r.shared.db.Raise, Away: r.sharedAway("redis"), Lost: r.rootLost,
 	})
 	return adviseShared(err)
 }
@@ -131,6 +131,17 @@ func (r *Relay) sharedAway(which string) func(error) {
 		if r.seldom.allow(eventAway+which, time.Now()) {
 			r.log.Error(eventAway, "store", which)
 		}
+	}
+}
+
+// rootLost has the keeper read the new root: else this node would announce the
+// keys of the old one until somebody pays here.
+func (r *Relay) rootLost(ctx context.Context) {
+	if r.keeper == nil {
+		return
+	}
+	if err := r.keeper.Reload(ctx); err != nil {
+		r.gateFailed(err)
 	}
 }
 

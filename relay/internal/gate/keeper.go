@@ -153,6 +153,10 @@ func (k *Keeper) load(ctx context.Context) error {
 	return nil
 }
 
+// Reload reads the root again, for a store that several nodes share: another node
+// may have been first to find that it began anew.
+func (k *Keeper) Reload(ctx context.Context) error { return k.load(ctx) }
+
 // Run deletes what is over, at the start and then every five minutes, until ctx
 // ends. A failure is told; the next one may work.
 func (k *Keeper) Run(ctx context.Context) error {
