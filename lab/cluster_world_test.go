@@ -46,10 +46,12 @@ func newCluster(t testing.TB, n int, config func(i int) string, nats []string) *
 			c.share(h)
 		}
 		h.Config = config(i)
+		// Without a store that all share the first node keeps the blobs.
+		blobs := i == 0 && !strings.Contains(h.Config, "store = ")
 		if nats != nil {
-			h.Config += fmt.Sprintf("[cluster]\ndrain = 1\nblobs = %v\n[nats]\nurl = 'nats://%s'\n", i == 0, nats[i])
+			h.Config += fmt.Sprintf("[cluster]\ndrain = 1\nblobs = %v\n[nats]\nurl = 'nats://%s'\n", blobs, nats[i])
 		} else {
-			h.Config += fmt.Sprintf("[cluster]\ndrain = 1\nblobs = %v\nlisten = '127.0.0.1:0'\nnodes = ['%s']\n", i == 0, strings.Join(known, "', '"))
+			h.Config += fmt.Sprintf("[cluster]\ndrain = 1\nblobs = %v\nlisten = '127.0.0.1:0'\nnodes = ['%s']\n", blobs, strings.Join(known, "', '"))
 			h.Config = strings.ReplaceAll(h.Config, "['']", "[]")
 		}
 		if err := h.Start(c.ctx); err != nil {
