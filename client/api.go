@@ -31,6 +31,11 @@ type Service interface {
 	MarkRead(ctx context.Context, seq int64) error
 	Follow(ctx context.Context, after int64, f func(Event) error) error
 
+	SetWake(ctx context.Context, o WakeOptions) (WakeStatus, error)
+	WakeOff(ctx context.Context) error
+	TestWake(ctx context.Context) error
+	ReceivePush(ctx context.Context, body []byte) (Pushed, error)
+
 	ChangePassphrase(ctx context.Context, old, new []byte) error
 	Doctor(ctx context.Context) ([]Check, error)
 }
@@ -174,6 +179,8 @@ type Status struct {
 	Manifest  time.Time `json:"manifest_until"`
 	// Realms says of each relay that wants tokens what there is to pay it with.
 	Realms []RealmTokens `json:"realms,omitempty"`
+
+	Wake *WakeStatus `json:"wake,omitempty"` // nil: nothing wakes this device
 }
 
 // Check is one line of doctor.

@@ -54,6 +54,15 @@ func (c *Client) chores(ctx context.Context) error {
 			}
 			maintained = time.Now()
 		}
+		if c.connected() {
+			more, err := c.handTickets(ctx)
+			if err != nil {
+				return err
+			}
+			if more {
+				next = min(next, handEvery)
+			}
+		}
 		if l := time.Duration(c.home().Live) * time.Second; l > 0 && time.Since(passed) >= l {
 			steps := time.Since(passed) / l
 			passed = passed.Add(steps * l)

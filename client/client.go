@@ -25,6 +25,7 @@ type Client struct {
 	keys   *keyring
 	feed   feed
 	acks   *ackClock
+	asleep *sleepers
 	purse  *purse.Purse
 
 	fetching  chan struct{}     // holds a token while batches are fetched
@@ -64,6 +65,7 @@ func Open(ctx context.Context, o Options) (*Client, error) {
 	c := &Client{opt: o, lock: lock, vault: v, realms: newRealms(o.Network), work: make(chan struct{}, 1), returned: make(chan struct{}, 1), homed: make(chan struct{}, 1)}
 	c.keys = newKeyring(c)
 	c.acks = newAckClock(c)
+	c.asleep = newSleepers(c)
 	c.purse = newPurse(c)
 	c.realms.pay = c.purse.Of
 	c.fetching, c.lookPurse, c.wanting = make(chan struct{}, 1), make(chan struct{}, 1), map[[32]byte]bool{}
@@ -136,6 +138,7 @@ func (c *Client) apply(ctx context.Context, ch *convo.Change) {
 			out.Add(item(r))
 		}
 		if ch.Heard != 0 {
+			c.asleep.awake(ch.Heard)
 			out.Heard(ch.Heard)
 		}
 		if ch.Found != 0 {
@@ -157,7 +160,7 @@ func (c *Client) apply(ctx context.Context, ch *convo.Change) {
 	if ch.Routes && in != nil {
 		in.Refresh()
 	}
-	if ch.Invites {
+	if ch.Invites || ch.Wakes {
 		c.wake()
 	}
 	if len(ch.Events) > 0 {

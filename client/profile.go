@@ -20,6 +20,7 @@ const (
 	metaProfile  = 2 // profile
 	metaBack     = 4 // how often this device said today that it is back
 	metaTaken    = 5 // taken
+	metaWake     = 6 // wakeState
 )
 
 // profile is what a person set.
@@ -156,6 +157,13 @@ func (c *Client) load(ctx context.Context) error {
 		c.engine = &convo.Engine{Self: id, Rand: c.opt.rand(), Name: c.profile.Name}
 		c.engine.Online, c.engine.Gifts = c.connected, gifts{c}
 		c.engine.Home = convo.Home{Realm: c.profile.Realm, Live: c.profile.Live}
+		st, err := readWake(tx)
+		if err != nil {
+			return err
+		}
+		if err := c.setWaking(&st); err != nil {
+			return err
+		}
 		return nil
 	})
 }

@@ -30,7 +30,7 @@ func (c *Client) Run(ctx context.Context) error {
 	}
 	c.parked = newTaker(c)
 	c.out = outbox.New(outbox.Config{
-		Transport: c.realms, Store: rowStore{c}, Sealer: c.keys, Rand: c.opt.rand(), Parker: parker{c}, ParkAfter: c.parkAfter(),
+		Transport: c.realms, Store: rowStore{c}, Sealer: c.keys, Rand: c.opt.rand(), Parker: parker{c}, ParkAfter: c.parkAfter(), Waker: c.asleep,
 		Trouble: func(_, _ int64, err error) { c.note(err) },
 	})
 	out := c.out
@@ -42,7 +42,7 @@ func (c *Client) Run(ctx context.Context) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	var wg sync.WaitGroup
-	errs := make(chan error, 8)
+	errs := make(chan error, 16)
 	start := func(f func(context.Context) error) {
 		wg.Go(func() {
 			err := f(ctx)
@@ -55,7 +55,8 @@ func (c *Client) Run(ctx context.Context) error {
 			}
 		})
 	}
-	start(out.Run)
+	start(func(ctx context.Context) error { return errors.Join(out.Run(ctx), c.asleep.wakeAll(ctx)) })
+	start(c.asleep.run)
 	start(c.acks.run)
 	start(c.chores)
 	start(c.buy)

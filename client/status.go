@@ -65,6 +65,9 @@ func (c *Client) Status(ctx context.Context) (Status, error) {
 		if st.Waiting, err = s.WaitingRows(0); err != nil {
 			return err
 		}
+		if st.Wake, err = wakeStatus(tx); err != nil {
+			return err
+		}
 		return nil
 	})
 	if err == nil {

@@ -73,3 +73,19 @@ func (p *profile) ChangePassphrase(ctx context.Context, old, next []byte) error 
 func (p *profile) Doctor(ctx context.Context) ([]client.Check, error) {
 	return do(ctx, p, true, func(s client.Service) ([]client.Check, error) { return s.Doctor(ctx) })
 }
+
+func (p *profile) SetWake(ctx context.Context, o client.WakeOptions) (client.WakeStatus, error) {
+	return do(ctx, p, true, func(s client.Service) (client.WakeStatus, error) { return s.SetWake(ctx, o) })
+}
+
+func (p *profile) WakeOff(ctx context.Context) error {
+	return done(ctx, p, true, func(s client.Service) error { return s.WakeOff(ctx) })
+}
+
+func (p *profile) TestWake(ctx context.Context) error {
+	return done(ctx, p, false, func(s client.Service) error { return s.TestWake(ctx) })
+}
+
+func (p *profile) ReceivePush(ctx context.Context, body []byte) (client.Pushed, error) {
+	return do(ctx, p, false, func(s client.Service) (client.Pushed, error) { return s.ReceivePush(ctx, body) })
+}

@@ -81,6 +81,9 @@ func statusText(dir string, st *client.Status, now time.Time) string {
 	if st.Proxy != "" {
 		rows = append(rows, []string{"proxy", text.Line(st.Proxy)})
 	}
+	if st.Wake != nil {
+		rows = append(rows, wakeRows(st.Wake, now)...)
+	}
 	rows = append(rows, text.Rows("exposure", text.Line(st.Exposure), statusColumns)...)
 	rows = append(rows, []string{"device", "renews itself; good until " + text.Day(st.Manifest, now) + " without running"})
 	return text.Table(rows)

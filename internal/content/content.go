@@ -31,6 +31,8 @@ const (
 	RouteAckSize = 8    // names a route offer
 	MaxGuest     = 805  // of guest tokens, opaque here
 	MinGuest     = 85
+	MaxTickets   = 5 + 16*2048 // of wake tickets, opaque here
+	MinTickets   = 5
 )
 
 // ErrContent is returned for content that is not well-formed.
@@ -69,6 +71,7 @@ type Control struct {
 	Prekeys  []byte // to start a session again, at most MaxPrekeys bytes, or nil
 	Manifest []byte // the author's newest, at most MaxManifest bytes, or nil
 	Guest    []byte // tokens for the author's realm, MinGuest … MaxGuest bytes, or nil
+	Tickets  []byte // that wake the author's device, MinTickets … MaxTickets bytes, or nil
 }
 
 // Drop is cover: a message with nothing to say, except that its device is back.
@@ -100,6 +103,7 @@ type (
 		Prekeys  []byte `cbor:"4,keyasint,omitempty"`
 		Manifest []byte `cbor:"5,keyasint,omitempty"`
 		Guest    []byte `cbor:"6,keyasint,omitempty"`
+		Tickets  []byte `cbor:"7,keyasint,omitempty"`
 	}
 	formDrop struct {
 		Back bool `cbor:"0,keyasint,omitempty"`
@@ -160,9 +164,10 @@ func (t *Control) check() error {
 	case len(t.Route) != 0 && (len(t.Route) < MinRoute || len(t.Route) > MaxRoute),
 		len(t.Prekeys) > MaxPrekeys, len(t.Manifest) > MaxManifest,
 		len(t.Guest) != 0 && (len(t.Guest) < MinGuest || len(t.Guest) > MaxGuest),
+		len(t.Tickets) != 0 && (len(t.Tickets) < MinTickets || len(t.Tickets) > MaxTickets),
 		len(t.RouteAck) != 0 && len(t.RouteAck) != RouteAckSize,
 		len(t.Name) > MaxName, !utf8.ValidString(t.Name),
-		len(t.Route) == 0 && len(t.RouteAck) == 0 && !t.Accept && t.Name == "" && len(t.Prekeys) == 0 && len(t.Manifest) == 0 && len(t.Guest) == 0:
+		len(t.Route) == 0 && len(t.RouteAck) == 0 && !t.Accept && t.Name == "" && len(t.Prekeys) == 0 && len(t.Manifest) == 0 && len(t.Guest) == 0 && len(t.Tickets) == 0:
 		return ErrContent
 	}
 	return nil
@@ -180,7 +185,7 @@ func (c *Content) form() *formContent {
 		}
 	}
 	if t := c.Control; t != nil {
-		f.Control = &formControl{Route: t.Route, RouteAck: t.RouteAck, Accept: t.Accept, Name: t.Name, Prekeys: t.Prekeys, Manifest: t.Manifest, Guest: t.Guest}
+		f.Control = &formControl{Route: t.Route, RouteAck: t.RouteAck, Accept: t.Accept, Name: t.Name, Prekeys: t.Prekeys, Manifest: t.Manifest, Guest: t.Guest, Tickets: t.Tickets}
 	}
 	if c.Drop != nil {
 		f.Drop = &formDrop{Back: c.Drop.Back}

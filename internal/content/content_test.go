@@ -34,6 +34,7 @@ func everything() map[string]*Content {
 		"control":    {Sent: 1, Control: &Control{Route: route, RouteAck: route[:8], Accept: true, Name: "Ada"}},
 		"prekeys":    {Sent: 1, Control: &Control{Route: bytes.Repeat([]byte{8}, MaxRoute), Prekeys: bytes.Repeat([]byte{9}, MaxPrekeys)}},
 		"guest":      {Sent: 1, Control: &Control{Guest: bytes.Repeat([]byte{6}, MinGuest)}},
+		"tickets":    {Sent: 1, Control: &Control{Tickets: bytes.Repeat([]byte{7}, MinTickets)}},
 		"guests":     {Sent: 1, Drop: &Drop{}, Control: &Control{Guest: bytes.Repeat([]byte{6}, MaxGuest)}},
 		"accept":     {Sent: 1, Control: &Control{Accept: true}},
 		"drop":       {Sent: 1, Drop: &Drop{}},
@@ -100,6 +101,8 @@ func TestAppendRefuses(t *testing.T) {
 		"long route":           {Control: &Control{Route: make([]byte, MaxRoute+1)}},
 		"long prekeys":         {Control: &Control{Prekeys: make([]byte, MaxPrekeys+1)}},
 		"short guest":          {Control: &Control{Guest: make([]byte, MinGuest-1)}},
+		"short tickets":        {Control: &Control{Tickets: make([]byte, MinTickets-1)}},
+		"long tickets":         {Control: &Control{Tickets: make([]byte, MaxTickets+1)}},
 		"long guest":           {Control: &Control{Guest: make([]byte, MaxGuest+1)}},
 		"long route ack":       {Control: &Control{RouteAck: make([]byte, RouteAckSize+1)}},
 		"name too long":        {Control: &Control{Name: strings.Repeat("x", MaxName+1)}},
@@ -189,8 +192,8 @@ func TestNewerContentIsTakenAsFarAsItIsKnown(t *testing.T) {
 		"negative key":         {"a3 00 01 04 a0 20 f6", Content{Sent: 1, Drop: &Drop{}}},
 		"new field of text":    {"a2 00 01 01 a2 00 61 61 01 05", Content{Sent: 1, Text: &Text{Body: "a"}}},
 		"new field of a drop":  {"a2 00 01 04 a1 01 05", Content{Sent: 1, Drop: &Drop{}}},
-		"new control":          {"a2 00 01 03 a1 07 05", Content{Sent: 1}},
-		"new control and old":  {"a2 00 01 03 a2 02 f5 07 05", Content{Sent: 1, Control: &Control{Accept: true}}},
+		"new control":          {"a2 00 01 03 a1 17 05", Content{Sent: 1}},
+		"new control and old":  {"a2 00 01 03 a2 02 f5 17 05", Content{Sent: 1, Control: &Control{Accept: true}}},
 	} {
 		c.want.Unknown = true
 		got, err := Parse(unhex(t, c.hex))

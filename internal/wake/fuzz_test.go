@@ -18,7 +18,11 @@ func FuzzParse(f *testing.F) {
 	if err != nil {
 		f.Fatal(err)
 	}
-	for _, b := range [][]byte{whole, inner, prove, confirm, Message{Challenge: true, Code: [CodeSize]byte{1}}.append(nil), read(f).RFC8188[1].Body} {
+	batch, err := (&Batch{Forget: true, Expires: 1_800_000_000, Tickets: [][]byte{whole}}).Append(nil)
+	if err != nil {
+		f.Fatal(err)
+	}
+	for _, b := range [][]byte{whole, inner, prove, confirm, batch, Message{Challenge: true, Code: [CodeSize]byte{1}}.append(nil), read(f).RFC8188[1].Body} {
 		f.Add(b)
 	}
 	f.Fuzz(func(t *testing.T, b []byte) {
@@ -37,6 +41,11 @@ func FuzzParse(f *testing.F) {
 			}
 		}
 		if x, err := ParseConfirm(b); err == nil {
+			if out, err := x.Append(nil); err != nil || !bytes.Equal(out, b) {
+				t.Errorf("got %x, %v, want %x", out, err, b)
+			}
+		}
+		if x, err := ParseBatch(b); err == nil {
 			if out, err := x.Append(nil); err != nil || !bytes.Equal(out, b) {
 				t.Errorf("got %x, %v, want %x", out, err, b)
 			}

@@ -247,3 +247,39 @@ func TestRequestsAreRefused(t *testing.T) {
 		t.Errorf("got %v, want ErrEndpoint", err)
 	}
 }
+
+func TestBatch(t *testing.T) {
+	_, pub := gatewayKey(t, 1)
+	var all [][]byte
+	for i := range MaxBatch + 1 {
+		raw, err := Seal(pub, gw, made(t, byte(i)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, raw)
+	}
+	for n := range MaxBatch + 1 {
+		want := Batch{Forget: n%2 == 0, Expires: 7, Tickets: all[:n]}
+		raw, err := want.Append(nil)
+		if err != nil || len(raw) != 5+n*TicketSize {
+			t.Fatalf("%d: got %d bytes, %v", n, len(raw), err)
+		}
+		got, err := ParseBatch(raw)
+		if err != nil || got.Forget != want.Forget || got.Expires != 7 || len(got.Tickets) != n {
+			t.Errorf("%d: got %v, %v", n, got, err)
+		}
+		for name, bad := range map[string][]byte{"cut off": raw[:len(raw)-1], "longer": append(bytes.Clone(raw), 0), "a bit between": append([]byte{raw[0] | 0x20}, raw[1:]...)} {
+			if _, err := ParseBatch(bad); !errors.Is(err, ErrBatch) {
+				t.Errorf("%d, %s: got %v, want ErrBatch", n, name, err)
+			}
+		}
+	}
+	for name, b := range map[string]*Batch{"too many": {Tickets: all}, "nothing": {}, "a short one": {Tickets: [][]byte{all[0][1:]}}} {
+		if _, err := b.Append(nil); !errors.Is(err, ErrBatch) {
+			t.Errorf("%s: got %v, want ErrBatch", name, err)
+		}
+	}
+	if _, err := ParseBatch(append([]byte{1, 0, 0, 0, 0}, make([]byte, TicketSize)...)); !errors.Is(err, ErrBatch) {
+		t.Errorf("a ticket that is none: got %v, want ErrBatch", err)
+	}
+}

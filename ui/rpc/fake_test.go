@@ -47,8 +47,10 @@ var (
 	invite  = client.Invite{ID: 3, Link: "tacet://r/i#x", Label: "l", Uses: 2, Used: 1, Ask: true, Expires: at, State: "open", Online: true}
 	preview = client.Preview{Link: "l", Name: "n", Relay: "r", RelayKey: "k", SafetyNumber: "1 2", Expires: at, OneUse: true, Asks: true}
 	status  = client.Status{Name: "a", Relay: "r", RelayKey: "k", Running: true, Connected: true, Trouble: "t", Proxy: "p", Waiting: 1, Unread: 2, Requests: 3,
-		Contacts: 4, Silent: []string{"bob"}, Exposure: "e", Manifest: at}
-	check = client.Check{Name: "n", State: "ok", Text: "t", Hint: "h"}
+		Contacts: 4, Silent: []string{"bob"}, Exposure: "e", Manifest: at, Wake: &woken}
+	woken  = client.WakeStatus{Push: "p", Gateway: "g", Proven: true, Same: true, Given: 4, LastPush: at, Waiting: true, Tests: 2}
+	pushed = client.Pushed{Kind: client.PushedWake, Events: []client.Event{event}, Connected: true, Running: true}
+	check  = client.Check{Name: "n", State: "ok", Text: "t", Hint: "h"}
 )
 
 func (f *fake) Status(context.Context) (client.Status, error) { return status, f.note("Status") }
@@ -129,6 +131,14 @@ func (f *fake) Follow(ctx context.Context, after int64, to func(client.Event) er
 }
 func (f *fake) ChangePassphrase(_ context.Context, old, next []byte) error {
 	return f.note("ChangePassphrase", old, next)
+}
+func (f *fake) SetWake(_ context.Context, o client.WakeOptions) (client.WakeStatus, error) {
+	return woken, f.note("SetWake", o)
+}
+func (f *fake) WakeOff(context.Context) error  { return f.note("WakeOff") }
+func (f *fake) TestWake(context.Context) error { return f.note("TestWake") }
+func (f *fake) ReceivePush(_ context.Context, body []byte) (client.Pushed, error) {
+	return pushed, f.note("ReceivePush", body)
 }
 func (f *fake) Doctor(context.Context) ([]client.Check, error) {
 	return []client.Check{check}, f.note("Doctor")

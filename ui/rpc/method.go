@@ -52,6 +52,9 @@ type (
 		Old  []byte `json:"old"`
 		Next []byte `json:"next"`
 	}
+	pushParams struct {
+		Body []byte `json:"body"`
+	}
 	none struct{}
 )
 
@@ -104,6 +107,12 @@ func methods(s client.Service) map[string]method {
 		"MarkRead": on(func(ctx context.Context, p seqParams) (none, error) { return none{}, s.MarkRead(ctx, p.Seq) }),
 		"ChangePassphrase": on(func(ctx context.Context, p passphraseParams) (none, error) {
 			return none{}, s.ChangePassphrase(ctx, p.Old, p.Next)
+		}),
+		"SetWake":  on(s.SetWake),
+		"WakeOff":  on(func(ctx context.Context, _ none) (none, error) { return none{}, s.WakeOff(ctx) }),
+		"TestWake": on(func(ctx context.Context, _ none) (none, error) { return none{}, s.TestWake(ctx) }),
+		"ReceivePush": on(func(ctx context.Context, p pushParams) (client.Pushed, error) {
+			return s.ReceivePush(ctx, p.Body)
 		}),
 		"Doctor": on(func(ctx context.Context, _ none) ([]client.Check, error) { return s.Doctor(ctx) }),
 	}

@@ -48,6 +48,14 @@ var all = map[string]func(context.Context, client.Service) (any, error){
 	"ChangePassphrase": func(ctx context.Context, s client.Service) (any, error) {
 		return only(s.ChangePassphrase(ctx, []byte("old\x00\xff"), []byte("new")))
 	},
+	"SetWake": func(ctx context.Context, s client.Service) (any, error) {
+		return s.SetWake(ctx, client.WakeOptions{URL: "https://p", Gateway: "g", SameOperator: true, Unified: true})
+	},
+	"WakeOff":  func(ctx context.Context, s client.Service) (any, error) { return only(s.WakeOff(ctx)) },
+	"TestWake": func(ctx context.Context, s client.Service) (any, error) { return only(s.TestWake(ctx)) },
+	"ReceivePush": func(ctx context.Context, s client.Service) (any, error) {
+		return s.ReceivePush(ctx, []byte("body\x00\xff"))
+	},
 	"Doctor": func(ctx context.Context, s client.Service) (any, error) { return s.Doctor(ctx) },
 }
 

@@ -99,3 +99,25 @@ func (r *Remote) ChangePassphrase(ctx context.Context, old, next []byte) error {
 func (r *Remote) Doctor(ctx context.Context) ([]client.Check, error) {
 	return ask[[]client.Check](ctx, r, "Doctor", none{})
 }
+
+// SetWake is client.Service's.
+func (r *Remote) SetWake(ctx context.Context, o client.WakeOptions) (client.WakeStatus, error) {
+	return ask[client.WakeStatus](ctx, r, "SetWake", o)
+}
+
+// WakeOff is client.Service's.
+func (r *Remote) WakeOff(ctx context.Context) error {
+	_, err := ask[none](ctx, r, "WakeOff", none{})
+	return err
+}
+
+// TestWake is client.Service's.
+func (r *Remote) TestWake(ctx context.Context) error {
+	_, err := ask[none](ctx, r, "TestWake", none{})
+	return err
+}
+
+// ReceivePush is client.Service's.
+func (r *Remote) ReceivePush(ctx context.Context, body []byte) (client.Pushed, error) {
+	return ask[client.Pushed](ctx, r, "ReceivePush", pushParams{body})
+}

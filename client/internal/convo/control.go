@@ -55,7 +55,8 @@ func (e *Engine) drop(tx Tx, id int64, ch *Change) error {
 	if err := e.dropRows(tx, id, ch); err != nil {
 		return err
 	}
-	return contact.Forget(tx, id)
+	// With its ids the tickets they have open nothing any more.
+	return errors.Join(tx.DeleteWake(id), contact.Forget(tx, id))
 }
 
 // dropRows ends what waits for a contact, by a person's act.
@@ -89,6 +90,7 @@ func (e *Engine) dropRows(tx Tx, id int64, ch *Change) error {
 // accept tells a contact that they are accepted and how to reach us. It rides
 // with the answer to their hello.
 func (e *Engine) accept(tx Tx, now time.Time, r *contact.Record, ch *Change) error {
+	ch.Wakes = true
 	if err := tx.PutContact(r); err != nil {
 		return err
 	}
@@ -178,9 +180,14 @@ func (e *Engine) control(tx Tx, now time.Time, r *contact.Record, said *content.
 			return err
 		}
 	}
+	if len(c.Tickets) > 0 {
+		if err := e.takeTickets(tx, now, r, c.Tickets); err != nil {
+			return err
+		}
+	}
 	accepted := c.Accept && (r.State == contact.Pending || r.State == contact.Failed)
 	if accepted {
-		r.State = contact.Accepted
+		r.State, ch.Wakes = contact.Accepted, true
 	}
 	if err := tx.PutContact(r); err != nil {
 		return err

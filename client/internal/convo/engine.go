@@ -30,7 +30,8 @@ type Engine struct {
 	Name string // what contacts see as ours; may be empty
 	// Online says whether what is sealed now may leave at once.
 	Online func() bool
-	Gifts  Gifts // nil: nobody is given tokens
+	Gifts  Gifts   // nil: nobody is given tokens
+	Waking *Waking // nil: this device is not woken
 }
 
 // Change is what a transaction did that others must act on once it committed.
@@ -45,6 +46,7 @@ type Change struct {
 	Found    int64    // a contact of whom something was found parked: they may be away
 	Routes   bool     // the set of own routes changed
 	Invites  bool     // an invite was used up: its blob can go
+	Wakes    bool     // somebody may be given wake tickets now
 }
 
 func (c *Change) owes(contact int64) {

@@ -171,4 +171,5 @@ type Tx interface {
 	Rows
 	Seen
 	Parts
+	Wakes
 }

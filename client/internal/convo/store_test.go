@@ -7,7 +7,7 @@ import (
 
 // Two fields with one key would overwrite each other in the vault without a word.
 func TestEveryFieldHasAKeyOfItsOwn(t *testing.T) {
-	for _, v := range []any{Event{}, Row{}} {
+	for _, v := range []any{Event{}, Row{}, WakeRecord{}, GivenTicket{}, HeldTicket{}} {
 		seen := map[string]string{}
 		typ := reflect.TypeOf(v)
 		for i := range typ.NumField() {

@@ -129,6 +129,8 @@ type Config struct {
 	// identity, a store that fails. id is 0 where it holds back everything to a
 	// device, and peer too where it is about the store as a whole. The rows stay.
 	Trouble func(id, peer int64, err error)
+	// Waker is told of devices that fall silent; nil: nobody is.
+	Waker Waker
 }
 
 // Status is what there is to say about one device.
@@ -148,18 +150,19 @@ type Outbox struct {
 	live bool          // the transport's counts mean something
 	wake chan struct{} // capacity 1
 
-	mu      sync.Mutex // guards all below, and rows and peers
-	rows    map[int64]*row
-	peers   map[int64]*peer
-	turns   []*peer // those with ready copies, the next one first
-	alarms  alarms
-	flying  int
-	soonest time.Time // the first end of a lifetime; zero: there is none
-	ended   []int64   // lifetimes that the store does not know to be over yet
-	retry   time.Time // when to tell it again
-	broken  error     // randomness failed
-	running bool
-	rested  chan struct{} // closed and replaced when something has landed
+	mu       sync.Mutex // guards all below, and rows and peers
+	rows     map[int64]*row
+	peers    map[int64]*peer
+	turns    []*peer // those with ready copies, the next one first
+	alarms   alarms
+	flying   int
+	soonest  time.Time // the first end of a lifetime; zero: there is none
+	ended    []int64   // lifetimes that the store does not know to be over yet
+	retry    time.Time // when to tell it again
+	broken   error     // randomness failed
+	running  bool
+	sleepers []int64       // devices that the waker is still to be told of
+	rested   chan struct{} // closed and replaced when something has landed
 }
 
 // New makes an Outbox. It offers nothing before Run.

@@ -58,6 +58,7 @@ type peer struct {
 
 	tries int  // repetitions since the device fell silent
 	known bool // the silence is the transport's word, not a guess
+	told  bool // of this silence the waker knows
 	probe *row // the repetition that is under way
 	seen  time.Time
 

@@ -160,6 +160,7 @@ func (o *Outbox) try(ctx context.Context, r *row) {
 	o.mu.Lock()
 	news, whole := o.settle(r, out, time.Now())
 	o.mu.Unlock()
+	o.tellWaker()
 	if news && o.cfg.Trouble != nil {
 		id := r.ID
 		if whole {

@@ -127,8 +127,9 @@ func (o *Outbox) missed(r *row, out outcome, now time.Time) {
 		return
 	}
 	if p.mode == open {
-		p.mode, p.tries, p.known, p.since = silent, 0, false, r.start
+		p.mode, p.tries, p.known, p.since, p.told = silent, 0, false, r.start, false
 	}
+	o.slept(p, out)
 	if out.counts {
 		p.known = out.sure
 	}
