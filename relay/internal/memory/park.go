@@ -122,12 +122,17 @@ func (p *Park) Take(_ context.Context, addresses []wire.Address, after park.Mark
 		}
 		slices.SortFunc(ids, func(x, y wire.RowID) int { return bytes.Compare(x[:], y[:]) })
 		for _, id := range ids {
+			if page == nil { // at once: what grows leaves copies of cells behind
+				page = make([]wire.Parked, 0, park.PageRows)
+			}
 			row := p.rows[a][id]
-			w := wire.Parked{ID: id, Address: a}
+			page = page[:len(page)+1]
+			w := &page[len(page)-1]
+			w.ID, w.Address = id, a
 			if !park.OpenBody(&w.Cell, row.body[:], p.keys[park.EpochOf(row.until)], &id, &a) {
 				panic("memory: a parked body does not open") // nobody else writes here
 			}
-			if page = append(page, w); len(page) == park.PageRows {
+			if len(page) == park.PageRows {
 				return page, nil
 			}
 		}

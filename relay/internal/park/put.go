@@ -20,6 +20,9 @@ const bodyWithin = 10 * time.Second
 func (p *Parking) ServePut(w http.ResponseWriter, r *http.Request) {
 	size := r.ContentLength
 	switch {
+	case r.ProtoMajor != 1: // it keeps what it read in places of its own
+		http.Error(w, "HTTP/1.1 is wanted", http.StatusHTTPVersionNotSupported)
+		return
 	case size < 0:
 		http.Error(w, "a length must be given", http.StatusLengthRequired)
 		return
@@ -39,10 +42,12 @@ func (p *Parking) ServePut(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	defer give()
+	Scour()
+	defer Scour()
 	body := make([]byte, size)
 	defer clear(body)
 	http.NewResponseController(w).SetReadDeadline(time.Now().Add(bodyWithin))
-	if _, err := io.ReadFull(r.Body, body); err != nil {
+	if err := receive(w, r.Body, body); err != nil {
 		http.Error(w, "the body ended early", http.StatusBadRequest)
 		return
 	}
@@ -68,6 +73,22 @@ func (p *Parking) ServePut(w http.ResponseWriter, r *http.Request) {
 	}
 	w.Header().Set("Content-Type", "application/octet-stream")
 	w.Write(answer)
+}
+
+// receive reads a body, and overwrites all but the last byte of it in the buffers
+// through which it came: piece by piece, since a buffer that has to grow is left
+// behind as it is, and not at the last byte, where net/http begins to read on
+// its own.
+func receive(w http.ResponseWriter, from io.Reader, body []byte) error {
+	for rest := body[:len(body)-1]; len(rest) > 0; {
+		n, err := from.Read(rest)
+		wipe(w)
+		if rest = rest[n:]; err != nil && len(rest) > 0 {
+			return err
+		}
+	}
+	_, err := io.ReadFull(from, body[len(body)-1:])
+	return err
 }
 
 // refusals are the texts of what a gate may say.
@@ -100,6 +121,7 @@ func (p *Parking) put(r *http.Request, items []wire.ParkItem, now time.Time) ([]
 		if err := p.enter(r.Context()); err != nil {
 			return nil, err
 		}
+		Scour() // before others run on this thread
 		got, err := p.cfg.Store.Put(r.Context(), rows, now)
 		p.leave()
 		switch {

@@ -229,6 +229,8 @@ func (s *session) take(f []byte) ws.Code {
 // deliver sends page after page. Between two it handles the acks that have come,
 // so that a client can ack as it goes.
 func (s *session) deliver(addresses []wire.Address) ws.Code {
+	Scour()
+	defer Scour()
 	frames := make([]byte, 0, PageRows*(wire.ParkedSize+4))
 	defer func() { clear(frames[:cap(frames)]) }()
 	var after Mark
@@ -247,6 +249,7 @@ func (s *session) deliver(addresses []wire.Address) ws.Code {
 			after = Mark{page[PageRows-1].Address, page[PageRows-1].ID}
 		}
 		clear(page)
+		Scour()
 		if s.out.write(frames) != nil {
 			return ws.GoingAway
 		}
@@ -278,9 +281,10 @@ func (s *session) failed(err error) ws.Code {
 	return ws.TryLater
 }
 
-// between handles the acks that have come, and keeps other frames for later.
+// between handles the acks that have come, and keeps other frames for later: a
+// few, then the client has to wait with what it says.
 func (s *session) between() ws.Code {
-	for {
+	for len(s.waiting) < maxWaiting {
 		select {
 		case f, on := <-s.frames:
 			switch {
@@ -292,8 +296,6 @@ func (s *session) between() ws.Code {
 				if code != 0 {
 					return code
 				}
-			case len(s.waiting) == maxWaiting:
-				return s.refuse(wire.ReasonLimit)
 			default:
 				s.waiting = append(s.waiting, f)
 			}
@@ -301,6 +303,7 @@ func (s *session) between() ws.Code {
 			return 0
 		}
 	}
+	return 0
 }
 
 // ack deletes rows, and answers once that is committed.

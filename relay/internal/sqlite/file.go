@@ -35,6 +35,7 @@ type layout struct {
 	cacheKiB      int
 	pageSize      int64  // bytes; 0: 4,096
 	lossy         bool   // a power cut may take back the last transactions: they do not wait for the disk
+	around        func() // called before and after each batch; nil: nothing is
 	begun, undone func() // told that a transaction begins, or did not come to be; nil: nobody is
 	batch         int    // calls in one transaction, at most
 	full, stopped error

@@ -89,7 +89,7 @@ func OpenPark(opt Options) (*Park, error) {
 	// The bound of rows comes before that of the file.
 	p.file = file{path: opt.Path, max: opt.Max, random: opt.Random, layout: layout{
 		name: "park store", schema: parkSchema, app: parkID, version: parkVersion, cacheKiB: parkCache, pageSize: parkPage, lossy: true, batch: parkBatch,
-		fresh: p.fill, begun: p.begin, undone: p.undo, full: park.ErrFull, stopped: park.ErrStopped,
+		fresh: p.fill, around: park.Scour, begun: p.begin, undone: p.undo, full: park.ErrFull, stopped: park.ErrStopped,
 	}}
 	p.file.max += p.file.max/4 + 64*parkPage
 	if err := p.open(p.q.queries()); err != nil {
@@ -212,9 +212,11 @@ func (p *Park) put(r *park.Row, now int64) (wire.ParkVerdict, error) {
 	}
 	var body [park.BodySize]byte
 	park.AppendBody(body[:0], key, &id, &r.Address, &r.Cell)
-	defer clear(body[:])
+	err = exec(p.q.add, r.Address[:], id[:], r.Until, body[:])
+	clear(body[:])
+	park.Scour()
 	p.rows++
-	return wire.ParkKept, exec(p.q.add, r.Address[:], id[:], r.Until, body[:])
+	return wire.ParkKept, err
 }
 
 // ask1 runs a query of at most one row of one number.
@@ -300,14 +302,18 @@ func (p *Park) read(page []wire.Parked, a *wire.Address, from []byte, now int64)
 		if until <= now {
 			continue
 		}
-		w := wire.Parked{Address: *a}
+		if page == nil { // at once: what grows leaves copies of cells behind
+			page = make([]wire.Parked, 0, park.PageRows)
+		}
+		page = page[:len(page)+1]
+		w := &page[len(page)-1]
+		w.Address = *a
 		copy(w.ID[:], q.ColumnRawBlob(0))
 		key := p.keys[park.EpochOf(until)]
 		if key == nil || !park.OpenBody(&w.Cell, q.ColumnRawBlob(2), key, &w.ID, a) {
 			q.Reset()
 			return page, ErrDamaged
 		}
-		page = append(page, w)
 	}
 	return page, q.Reset()
 }

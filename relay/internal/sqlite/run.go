@@ -18,6 +18,10 @@ type call struct {
 // Run answers calls until ctx ends.
 func (f *file) Run(ctx context.Context) error {
 	defer close(f.ended)
+	around := f.around
+	if around == nil {
+		around = func() {}
+	}
 	tick := time.NewTicker(checkpointEvery)
 	defer tick.Stop()
 	for {
@@ -25,7 +29,9 @@ func (f *file) Run(ctx context.Context) error {
 		case <-ctx.Done():
 			return nil
 		case c := <-f.calls:
+			around()
 			f.serve(f.gather(c))
+			around()
 		case <-tick.C:
 			// What fails here fails at the next sweep, too, and is told there.
 			_ = f.checkpoint()
