@@ -68,9 +68,9 @@ const layers = `
 	relay/internal/memory:    internal/key internal/wire relay/internal/blob relay/internal/gate relay/internal/park
 	relay/internal/sqlite:    internal/key internal/wire relay/internal/audit relay/internal/blob relay/internal/gate relay/internal/park
 	relay/internal/storetest: internal/key internal/wire relay/internal/blob relay/internal/gate relay/internal/park
-	relay/internal/postgres:  internal/key internal/wire relay/internal/blob relay/internal/gate relay/internal/park
+	relay/internal/postgres:  internal/key internal/wire relay/internal/audit relay/internal/blob relay/internal/gate relay/internal/park
 	relay:                    internal/hunt internal/key internal/token internal/wire relay/internal/...
-	relay/internal/redis:     relay/internal/gate relay/internal/park
+	relay/internal/redis:     relay/internal/audit relay/internal/gate relay/internal/park
 
 	relay/setup:             relay
 

@@ -80,6 +80,12 @@ func (r *Relay) audited() map[string]storeFacts {
 	if r.keeps.disk != nil {
 		all["gate"] = r.keeps.disk
 	}
+	if r.shared.db != nil {
+		all["PostgreSQL"] = r.shared.db
+	}
+	if r.shared.redis != nil {
+		all["Redis"] = r.shared.redis
+	}
 	return all
 }
 

@@ -64,6 +64,71 @@ func Inventory() []Table {
 			{"day", "a UTC day; 0 for the key of ids", "to destroy the key when the day is over", "until the end of that day; 0 stays", "nothing"},
 			{"secret", "32 random bytes", "to seal bodies so that they die with the day, and to make ids", "as day", "bodies of that day, while it lasts"},
 		}},
+		{"PostgreSQL", "tacet", "one row about the database itself", []Column{
+			{"version", "a number", "so that an older program leaves the tables alone", "as long as the database", nothing},
+			{"realm", "fingerprint of the realm key", "so that no other realm writes here", "as long as the database", "the realm, whose key is public"},
+			{"receipts", "an Ed25519 seed", "to sign receipts", "as long as the database", "all receipts of this store"},
+			{"identity", "hash of what PostgreSQL says of itself", "to notice a database that was put back from a copy", "as long as the database", nothing},
+			{"began", "a UTC day", "devices take new issuer keys only where this rises", "as long as the database", nothing},
+		}},
+		{"PostgreSQL", "record", "as in blobs", []Column{
+			{"id", "as in blobs", "as in blobs", "as in blobs", "as in blobs"},
+			{"hash", "as in blobs", "as in blobs", "as in blobs", "as in blobs"},
+			{"capability", "as in blobs", "as in blobs", "as in blobs", "as in blobs"},
+			{"until", "as in blobs", "as in blobs", "as in blobs", "as in blobs"},
+			{"forget", "as in blobs", "as in blobs", "as in blobs", "as in blobs"},
+		}},
+		{"PostgreSQL", "content", "as in blobs", []Column{
+			{"id", "as in blobs", "as in blobs", "as in blobs", "as in blobs"},
+			{"body", "as in blobs", "as in blobs", "as in blobs", "as in blobs"},
+		}},
+		{"PostgreSQL", "used", "sixteen rows: how much room the blobs take", []Column{
+			{"part", "0 to 15", "so that puts seldom wait for each other", "as long as the database", nothing},
+			{"bytes", "a number", "to keep the bound of all blobs", "as long as the database", nothing},
+		}},
+		{"PostgreSQL", "invite", "as in gate", []Column{
+			{"hash", "as in gate", "as in gate", "as in gate", "as in gate"},
+			{"uses", "as in gate", "as in gate", "as in gate", nothing},
+			{"last", "as in gate", "as in gate", "as in gate", nothing},
+		}},
+		{"PostgreSQL", "member", "as in gate", []Column{
+			{"credential", "as in gate", "as in gate", "as in gate", "as in gate"},
+		}},
+		{"PostgreSQL", "parked", "as in park, in no log of PostgreSQL's, one part for each day, which is dropped with it", []Column{
+			{"epoch", "a UTC day", "to drop a day whole", "until that day has ended", "as until"},
+			{"address", "as in park", "as in park", "as in park", "as in park"},
+			{"id", "as in park", "as in park", "as in park", "as in park"},
+			{"until", "as in park", "as in park", "as in park", "as in park"},
+			{"body", "as in park", "as in park", "as in park", "as in park; the key is in the memory of Redis"},
+		}},
+		{"Redis", "root", "one hash: what all tokens of the realm hang on", []Column{
+			{"seed", "as in gate", "as in gate", "until Redis ends", "as in gate"},
+			{"key", "as in gate", "as in gate", "until Redis ends", "as in gate"},
+			{"began", "as in gate", "as in gate", "until Redis ends", nothing},
+			{"id", "random bytes", "a node notices that the root is another one", "until Redis ends", nothing},
+			{"run", "what Redis calls its present run", "to notice that it lost anything", "until Redis ends", nothing},
+		}},
+		{"Redis", "days", "one set: the days that have what follows", []Column{
+			{"day", "a UTC day", "to delete what is over", "until that day", nothing},
+		}},
+		{"Redis", "spent", "one set for each day on which something ends", []Column{
+			{"day", "as until in gate", "as in gate", "until that day", "as in gate"},
+			{"hash", "as in gate", "as in gate", "until that day", "as in gate"},
+		}},
+		{"Redis", "part", "one hash for each day on which something ends: batches that were issued", []Column{
+			{"day", "as until in gate", "as in gate", "until that day", "as in gate"},
+			{"hash", "as in gate", "as in gate", "until that day", "as in gate"},
+			{"request", "as in gate", "as in gate", "until that day", "as in gate"},
+		}},
+		{"Redis", "once", "one key for each token of the last two minutes", []Column{
+			{"day", "as until in gate", "as in gate", "120 s", "as in gate"},
+			{"hash", "as in gate", "as in gate", "120 s", "as in gate"},
+			{"request", "8 bytes under the key", "the same request is answered again, at any node", "120 s", "the request, for whoever recorded it"},
+		}},
+		{"Redis", "park", "one hash: keys of parked cells", []Column{
+			{"epoch", "a UTC day, or 0 for the key of ids", "to find the key", "until that day has ended", nothing},
+			{"secret", "32 random bytes", "to open what is parked until that day", "until that day has ended, or Redis ends", "what is parked, for whoever has both"},
+		}},
 	}
 }
 
@@ -72,6 +137,8 @@ func classes(store string) []int64 {
 	switch store {
 	case "blobs":
 		return []int64{4096, 16384, 65536, 262144}
+	case "PostgreSQL":
+		return append(classes("blobs"), classes("park")...)
 	case "park":
 		return []int64{1296}
 	}
