@@ -22,7 +22,7 @@ import (
 const (
 	takeEvery  = 6 * time.Hour      // × U(0.8, 1.2)
 	afterDay   = time.Hour          // a new day is looked at within so long of midnight
-	takeMargin = 24 * time.Hour     // how far another end's clock may be behind ours
+	takeMargin = 2 * time.Hour      // how far another end's clock may be behind ours
 	dayAhead   = time.Hour          // and ahead, before midnight
 	takeRetry  = time.Minute        // after a take that failed; doubles
 	takeLag    = 15 * time.Minute   // up to this

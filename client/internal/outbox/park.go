@@ -7,22 +7,38 @@ import (
 	"time"
 )
 
-// begins lets a row that was taken in go, or leaves it where it is parked. One
-// goes all the same if nothing else does: to see whether the device is there.
+// begins lets a row that was taken in go, or leaves it where it is parked.
 func (o *Outbox) begins(r *row, now time.Time) {
-	if !now.Before(r.Kept) {
-		o.ready(r)
+	if now.Before(r.Kept) {
+		o.keepUntil(r, r.Kept)
 		return
 	}
-	o.keepUntil(r, r.Kept)
-	p := r.peer
-	for _, other := range p.rows {
-		if other != r && other.phase != kept && other.phase != resting {
+	o.ready(r)
+}
+
+// lookFor lets the oldest of what is parked for a device go, to see whether it is
+// there, if nothing else goes.
+func (o *Outbox) lookFor(p *peer) {
+	var oldest *row
+	for _, r := range p.rows {
+		if r.phase != kept {
 			return
 		}
+		if oldest == nil || older(r, oldest) {
+			oldest = r
+		}
 	}
-	if p.mode != silent {
-		o.ready(r)
+	if oldest != nil {
+		o.ready(oldest)
+	}
+}
+
+// lookAll is lookFor, for all devices.
+func (o *Outbox) lookAll() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	for _, p := range o.peers {
+		o.lookFor(p)
 	}
 }
 
@@ -49,9 +65,9 @@ func (o *Outbox) unpark(r *row) {
 }
 
 // away reports whether a device has been silent for so long that what waits for
-// it is parked.
+// it is parked. While it is being asked there is no hurry.
 func (o *Outbox) away(p *peer, now time.Time) bool {
-	return p.mode == silent && (p.tries >= len(burst) || now.Sub(p.since) >= o.cfg.ParkAfter)
+	return p.mode == silent && p.probe == nil && (p.tries >= len(burst) || now.Sub(p.since) >= o.cfg.ParkAfter)
 }
 
 // toPark takes out what is to be parked now: for each device that is away a
@@ -94,7 +110,7 @@ func (o *Outbox) parkable(p *peer, now time.Time) (list []*row) {
 	}
 	away := o.away(p, now)
 	for _, r := range p.rows {
-		if r.phase == missed && (away || r.Hello) && !now.Before(r.unpark) && r != p.probe {
+		if r.phase == missed && (away || r.Hello) && !now.Before(r.unpark) {
 			list = append(list, r)
 		}
 	}

@@ -203,25 +203,16 @@ func (o *Outbox) renew(p *peer, now time.Time) {
 	o.mend(p)
 	p.answered = now // what breaks of earlier puts is old news
 	p.unpark, p.noPark = time.Time{}, 0
-	var oldest *row // of what is parked
-	others := false
 	for _, r := range p.rows {
 		if r.fails != 0 {
 			o.leave(r) // its place in the queue depends on it
 		}
 		r.vain, r.fails, r.refused, r.unpark = 0, 0, false, time.Time{}
-		if r.phase == kept {
-			if oldest == nil || older(r, oldest) {
-				oldest = r
-			}
-			continue
+		if r.phase != kept {
+			o.ready(r)
 		}
-		others = true
-		o.ready(r)
 	}
-	if !others && oldest != nil {
-		o.ready(oldest) // to see whether the device is there
-	}
+	o.lookFor(p)
 }
 
 // rearm sets the alarm for the next repetition to a silent device, unless one

@@ -26,6 +26,7 @@ func (o *Outbox) Run(ctx context.Context) error {
 	for _, it := range items {
 		o.Add(it)
 	}
+	o.lookAll() // Reconnected may have come before there was anything to offer
 	var tries sync.WaitGroup
 	defer tries.Wait()
 	ctx, cancel := context.WithCancel(ctx)
