@@ -22,6 +22,7 @@ type Status struct {
 	Front       string         `json:"front"`   // what stands in front: none, PROXY protocol or TLS
 	Onion       bool           `json:"onion"`   // Tor has a door of its own
 	Roles       []string       `json:"roles"`
+	Gate        string         `json:"gate"`              // who may use it: open, invite or closed
 	Store       string         `json:"store"`             // memory, disk, postgres or none
 	Shared      []SharedStatus `json:"shared,omitempty"`  // servers that the nodes of a realm share
 	Cluster     *ClusterStatus `json:"cluster,omitempty"` // nil for a relay of one node
@@ -100,7 +101,7 @@ func (r *Relay) status() *Status {
 	fingerprint := r.Fingerprint()
 	s := &Status{
 		Version: Version(), Uptime: coarse(time.Since(r.began)), Listen: at(r.ln.Addr()), Fingerprint: hex.EncodeToString(fingerprint[:]),
-		TLS: r.certs != nil, Binding: r.cfg.secure(), Front: r.cfg.front(), Onion: r.onion != nil, Roles: r.cfg.Roles, Store: r.storeWord(), Names: r.nameStatuses(), Cluster: r.clusterStatus(), Shared: r.sharedStatus(),
+		TLS: r.certs != nil, Binding: r.cfg.secure(), Front: r.cfg.front(), Onion: r.onion != nil, Roles: r.cfg.Roles, Gate: r.cfg.Gate, Store: r.storeWord(), Names: r.nameStatuses(), Cluster: r.clusterStatus(), Shared: r.sharedStatus(),
 	}
 	if t := r.counted.Load(); t != nil {
 		s.Totals = *t

@@ -165,8 +165,12 @@ func printStatus(w io.Writer, s *relay.Status) error {
 	if slices.Contains(s.Roles, relay.RolePark) {
 		parked = ", " + about(s.Totals.Parked) + " parked"
 	}
+	store := s.Store
+	if slices.Contains(s.Roles, relay.RoleToken) {
+		store += "; gate: " + s.Gate
+	}
 	_, err := fmt.Fprintf(w, "version   %s, up %s\nlistening %s (%s)\nrealm     %s\nroles     %s; blobs: %s\n%snow       %s requests, %s putting, %s watching, %s blobs%s\n",
-		s.Version, s.Uptime, s.Listen, mode, s.Fingerprint, strings.Join(s.Roles, ", "), s.Store, cluster,
+		s.Version, s.Uptime, s.Listen, mode, s.Fingerprint, strings.Join(s.Roles, ", "), store, cluster,
 		about(s.Totals.Requests), about(s.Totals.Putting), about(s.Totals.Watching), about(s.Totals.Blobs), parked)
 	for _, n := range s.Names {
 		line := n.Says
