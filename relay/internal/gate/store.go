@@ -68,6 +68,7 @@ type Root struct {
 // spent, a part that is issued. Both hashes are keyed.
 type Mark struct {
 	Until   Day    // it goes at the start of this day
+	Root    Day    // Began of the root that keyed the hashes; 0: the one spoken of last
 	Hash    uint64 // of the thing
 	Request uint64 // of what it was used for
 }
@@ -92,7 +93,9 @@ type Spent interface {
 	Root(ctx context.Context, began Day) (Root, error)
 	// Spend keeps a mark and returns once it is on disk. A store that several
 	// nodes share may answer Again for the 120 s after First; any other answers
-	// First or Other. It fails with ErrLost where marks were lost since Root.
+	// First or Other. It fails with ErrLost where marks were lost since Root, and
+	// where the root is not that of the mark any more: another call may have asked
+	// for the new one since the mark was made.
 	Spend(ctx context.Context, m Mark) (Verdict, error)
 	// Issue is Spend, but answers Again for as long as the mark is kept. Marks of
 	// Issue and Spend never have the same hash.

@@ -52,7 +52,7 @@ const (
 
 // All keys stand in one slot, so that a script may use any of them.
 const (
-	keyRoot = "{tacet}:root"   // hash: seed, key, began, id, run
+	keyRoot = "{tacet}:root"   // hash: seed, key, began, run
 	keyDays = "{tacet}:days"   // set: days that have marks
 	keyMark = "{tacet}:spent:" // ‖ day: set of hash 8
 	keyPart = "{tacet}:part:"  // ‖ day: hash, hash 8 to request 8
@@ -78,7 +78,7 @@ type Options struct {
 type Store struct {
 	opt    Options
 	client *redis.Client
-	root   atomic.Pointer[string] // id of the root that was spoken of last
+	root   atomic.Pointer[gate.Day] // day of the root that was spoken of last
 	down   atomic.Bool
 	blind  bool // the server does not say how it is set up
 }
@@ -186,15 +186,15 @@ func (s *Store) Run(ctx context.Context) error {
 
 // look asks for a sign of life, and whether the root is the one spoken of last.
 func (s *Store) look(ctx context.Context) (lost bool, err error) {
-	id := s.root.Load()
-	if id == nil {
+	began := s.root.Load()
+	if began == nil {
 		return false, explain(s.client.Ping(ctx).Err())
 	}
 	got, err := scriptRoot.Run(ctx, s.client, []string{keyRoot}).StringSlice()
 	if errors.Is(err, redis.Nil) {
 		return true, nil
 	}
-	return err == nil && (len(got) != 4 || got[3] != *id), explain(err)
+	return err == nil && (len(got) != 3 || got[2] != fmt.Sprint(*began)), explain(err)
 }
 
 // Close ends all connections.

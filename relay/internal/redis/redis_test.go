@@ -190,6 +190,14 @@ func TestALostServerIsANewRoot(t *testing.T) {
 		if _, err := a.Spend(t.Context(), m); !errors.Is(err, gate.ErrLost) {
 			t.Errorf("%s: a node that did not ask for the new root: got %v, want %v", name, err, gate.ErrLost)
 		}
+		// A token can have been checked just before another call read the new root.
+		late := m
+		late.Root = before.Began
+		for _, do := range []func(context.Context, gate.Mark) (gate.Verdict, error){b.Spend, b.Issue} {
+			if v, err := do(t.Context(), late); !errors.Is(err, gate.ErrLost) {
+				t.Errorf("%s: a mark of the root before: got verdict %d, %v, want %v", name, v, err, gate.ErrLost)
+			}
+		}
 	}
 	if first == root(t, a) {
 		t.Error("got the first root at the end")

@@ -3,7 +3,6 @@ package redis
 import (
 	"context"
 	"encoding/binary"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -32,13 +31,13 @@ var (
 if redis.call('HGET', KEYS[1], 'run') ~= run then
 	if #ARGV == 0 then return false end
 	redis.call('DEL', KEYS[1])
-	redis.call('HSET', KEYS[1], 'run', run, 'seed', ARGV[1], 'key', ARGV[2], 'began', ARGV[3], 'id', ARGV[4])
+	redis.call('HSET', KEYS[1], 'run', run, 'seed', ARGV[1], 'key', ARGV[2], 'began', ARGV[3])
 end
-return redis.call('HMGET', KEYS[1], 'seed', 'key', 'began', 'id')`)
+return redis.call('HMGET', KEYS[1], 'seed', 'key', 'began')`)
 
-	// scriptSpend: root, days, spent, once; id, day, hash, request, again, life.
+	// scriptSpend: root, days, spent, once; began, day, hash, request, again, life.
 	scriptSpend = redis.NewScript(running + `
-local root = redis.call('HMGET', KEYS[1], 'run', 'id')
+local root = redis.call('HMGET', KEYS[1], 'run', 'began')
 if root[1] ~= run or root[2] ~= ARGV[1] then return 0 end
 if redis.call('SADD', KEYS[3], ARGV[3]) == 1 then
 	redis.call('SADD', KEYS[2], ARGV[2])
@@ -49,9 +48,9 @@ end
 if redis.call('GET', KEYS[4]) == ARGV[4] then return 2 end
 return 3`)
 
-	// scriptIssue: root, days, part; id, day, hash, request, life.
+	// scriptIssue: root, days, part; began, day, hash, request, life.
 	scriptIssue = redis.NewScript(running + `
-local root = redis.call('HMGET', KEYS[1], 'run', 'id')
+local root = redis.call('HMGET', KEYS[1], 'run', 'began')
 if root[1] ~= run or root[2] ~= ARGV[1] then return 0 end
 if redis.call('HSETNX', KEYS[3], ARGV[3], ARGV[4]) == 1 then
 	redis.call('SADD', KEYS[2], ARGV[2])
@@ -80,12 +79,12 @@ func (s *Store) Root(ctx context.Context, began gate.Day) (gate.Root, error) {
 		return r, explain(err)
 	}
 	err = s.opt.Raise(ctx, began, func(day gate.Day) error {
-		var fresh [80]byte // seed 32 ‖ key 32 ‖ id 16
+		var fresh [64]byte // seed 32 ‖ key 32
 		defer clear(fresh[:])
 		if _, err := io.ReadFull(s.opt.Random, fresh[:]); err != nil {
 			return err
 		}
-		r, err = s.askRoot(ctx, fresh[:32], fresh[32:64], uint32(day), hex.EncodeToString(fresh[64:]))
+		r, err = s.askRoot(ctx, fresh[:32], fresh[32:], uint32(day))
 		return explain(err)
 	})
 	return r, err
@@ -97,7 +96,7 @@ func (s *Store) askRoot(ctx context.Context, fresh ...any) (r gate.Root, err err
 	if err != nil {
 		return r, err
 	}
-	if len(got) != 4 || len(got[0]) != len(r.Seed) || len(got[1]) != len(r.Key) {
+	if len(got) != 3 || len(got[0]) != len(r.Seed) || len(got[1]) != len(r.Key) {
 		return r, fmt.Errorf("%w: the root is none", ErrRefused)
 	}
 	began, err := strconv.ParseUint(got[2], 10, 32)
@@ -107,20 +106,20 @@ func (s *Store) askRoot(ctx context.Context, fresh ...any) (r gate.Root, err err
 	copy(r.Seed[:], got[0])
 	copy(r.Key[:], got[1])
 	r.Began = gate.Day(began)
-	s.root.Store(&got[3])
+	s.root.Store(&r.Began)
 	return r, nil
 }
 
 // Spend keeps the mark of a token.
 func (s *Store) Spend(ctx context.Context, m gate.Mark) (gate.Verdict, error) {
 	day, hash, request := fields(m)
-	return s.mark(ctx, scriptSpend, []string{keyRoot, keyDays, keyMark + day, keyOnce + day + ":" + hash}, day, hash, request, again, markLife)
+	return s.mark(ctx, m, scriptSpend, []string{keyRoot, keyDays, keyMark + day, keyOnce + day + ":" + hash}, day, hash, request, again, markLife)
 }
 
 // Issue keeps the mark of a part.
 func (s *Store) Issue(ctx context.Context, m gate.Mark) (gate.Verdict, error) {
 	day, hash, request := fields(m)
-	return s.mark(ctx, scriptIssue, []string{keyRoot, keyDays, keyPart + day}, day, hash, request, markLife)
+	return s.mark(ctx, m, scriptIssue, []string{keyRoot, keyDays, keyPart + day}, day, hash, request, markLife)
 }
 
 func fields(m gate.Mark) (day, hash, request string) {
@@ -128,13 +127,16 @@ func fields(m gate.Mark) (day, hash, request string) {
 		string(binary.BigEndian.AppendUint64(nil, m.Hash)), string(binary.BigEndian.AppendUint64(nil, m.Request))
 }
 
-// mark runs a script that answers with a Verdict, or 0 where the root is another.
-func (s *Store) mark(ctx context.Context, script *redis.Script, keys []string, args ...any) (gate.Verdict, error) {
-	root := s.root.Load()
-	if root == nil {
+// mark runs a script that answers with a Verdict, or 0 where the root is another
+// than the one that keyed the mark. Days of roots never come twice.
+func (s *Store) mark(ctx context.Context, m gate.Mark, script *redis.Script, keys []string, args ...any) (gate.Verdict, error) {
+	began := m.Root
+	if last := s.root.Load(); last == nil {
 		return 0, gate.ErrLost
+	} else if began == 0 {
+		began = *last
 	}
-	v, err := script.Run(ctx, s.client, keys, append([]any{*root}, args...)...).Int()
+	v, err := script.Run(ctx, s.client, keys, append([]any{uint32(began)}, args...)...).Int()
 	if err != nil {
 		return 0, explain(err)
 	}
