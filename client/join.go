@@ -187,6 +187,7 @@ func (c *Client) join(ctx context.Context, gate Gate, e entry, policy string) er
 // firstTokens fetches the first batch of a realm at once, or finds that there are
 // tokens. What is missing is fetched by a process that runs.
 func (c *Client) firstTokens(ctx context.Context, pin [32]byte, say func(string)) error {
+	say("getting the first tokens")
 	if _, err := c.fetchTokens(ctx, say); err != nil {
 		return vaultError(err)
 	}

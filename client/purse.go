@@ -239,9 +239,6 @@ func (c *Client) askBatch(ctx context.Context, job *purse.Job, say func(string))
 	if !ok {
 		return transport.ErrRefused
 	}
-	if say != nil && !job.Puzzle {
-		say("getting the first tokens")
-	}
 	var answer []byte
 	var solved *token.Solution
 	for try := 0; ; try++ {

@@ -36,7 +36,10 @@ type realm struct {
 	unix func() int64
 	// watch, if set, may refuse a watch.
 	watch func(by string, w *transport.Watch) error
-	lot   *lot // what it keeps for those who are away; off unless parks was called
+	title string // its relay's name, empty: realmName
+	toll  *toll  // its gate; nil until wantsTokens was called
+	cut   string // whose connections are cut
+	lot   *lot   // what it keeps for those who are away; off unless parks was called
 }
 
 const realmName = "relay.test"
@@ -49,6 +52,14 @@ func newRealm(period uint64) *realm {
 	}
 	r.shows = r.pin
 	return r
+}
+
+// called is the name of its relay.
+func (r *realm) called() string {
+	if r.title != "" {
+		return r.title
+	}
+	return realmName
 }
 
 // lie changes what the relay does.
@@ -113,17 +124,36 @@ type endpoint struct {
 	*realm
 	name string
 	pin  [32]byte
+
+	payer   transport.Payer
+	fetched time.Time // guarded by the realm's mu
 }
 
-func (e *endpoint) Descriptor(context.Context) (wire.Descriptor, error) {
+func (e *endpoint) Descriptor(ctx context.Context) (wire.Descriptor, error) {
 	if err := e.asked("descriptor", e.pin); err != nil {
 		return wire.Descriptor{}, err
 	}
-	return wire.Descriptor{Version: 1, Period: e.period, Ping: 60, Roles: []string{"live", "blob"}, Gate: "open"}, nil
+	d := wire.Descriptor{Version: 1, Period: e.period, Ping: 60, Roles: []string{"live", "blob"}, Gate: "open"}
+	if t := e.tolled(); t != nil {
+		a := t.describe(e.name, &d)
+		if e.payer != nil {
+			if err := e.payer.Announced(ctx, a); err != nil {
+				e.forget()
+				return wire.Descriptor{}, err
+			}
+		}
+		e.realm.mu.Lock()
+		e.fetched = time.Now()
+		e.realm.mu.Unlock()
+	}
+	return d, nil
 }
 
-func (e *endpoint) PutBlob(_ context.Context, p *wire.BlobPut) (wire.Receipt, error) {
+func (e *endpoint) PutBlob(ctx context.Context, p *wire.BlobPut) (wire.Receipt, error) {
 	if err := e.asked("put blob", e.pin); err != nil {
+		return wire.Receipt{}, err
+	}
+	if err := e.pay(ctx, transport.PayBlob, p.ID[:]); err != nil {
 		return wire.Receipt{}, err
 	}
 	e.realm.mu.Lock()
@@ -162,10 +192,16 @@ func (e *endpoint) Put(ctx context.Context, p transport.Put) (transport.Receipt,
 	e.realm.mu.Lock()
 	f, answer, fail := e.cell, e.answer, e.fail
 	e.realm.mu.Unlock()
+	if e.isCut() {
+		return transport.Receipt{}, errors.New("the connection broke")
+	}
 	if fail != nil {
 		if err := fail(e.name, &p); err != nil {
 			return transport.Receipt{}, err
 		}
+	}
+	if err := e.context(ctx, p.Isolate); err != nil {
+		return transport.Receipt{}, err
 	}
 	cell := *p.Cell
 	p.Cell = &cell
@@ -190,6 +226,9 @@ func (e *endpoint) Watch(ctx context.Context, w transport.Watch) error {
 		if err := refuse(e.name, &w); err != nil {
 			return err
 		}
+	}
+	if err := e.pay(ctx, transport.PayWatch, make([]byte, 16)); err != nil {
+		return err
 	}
 	if told := w.Time; unix != nil && told != nil {
 		w.Time = func(int64) { told(unix()) }

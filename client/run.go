@@ -117,6 +117,9 @@ func (c *Client) state(connected bool, err error) {
 	if !connected {
 		c.lost(time.Now())
 	}
+	if errors.Is(err, transport.ErrEmpty) {
+		c.lookAtPurse() // it may just have been heard what there is to be had
+	}
 	if back && out != nil {
 		out.Reconnected()
 		c.acks.reconnected()

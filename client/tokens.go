@@ -72,6 +72,9 @@ func (t *RealmTokens) tell(s *purse.Status, now time.Time) {
 		t.Fails = s.Left == 0
 		t.Trouble = "it does not know this device's membership any more"
 		t.Hint = "ask its operator for an invite and `tacet accept` it"
+	case s.Left == 0 && t.Home && s.Gate == gateOpen && s.Next.IsZero():
+		t.Trouble = "no token yet: a puzzle has to be solved first; messages wait here"
+		t.Hint = "leave a process running, it does that by itself"
 	case s.Left == 0 && !buys && t.Home:
 		t.Fails = true
 		t.Trouble = "it is for members, and this device is none; messages wait here"

@@ -146,6 +146,7 @@ type Status struct {
 	Wants    bool
 	Member   bool
 	Puzzles  bool
+	Gate     string
 	Left     int       // tokens that can be spent now
 	Resting  int       // that cannot yet
 	Reserve  int       // of Left, those of guests
@@ -165,7 +166,7 @@ func (p *Purse) Status(ctx context.Context) (all []Status, err error) {
 			return err
 		}
 		for _, r := range realms {
-			st := Status{Pin: r.Pin, Name: r.Name, Wants: r.Wants, Member: r.Member, Puzzles: r.Puzzles, Trouble: r.Trouble, Linkable: now < r.Linkable}
+			st := Status{Pin: r.Pin, Name: r.Name, Wants: r.Wants, Member: r.Member, Puzzles: r.Puzzles, Gate: r.Gate, Trouble: r.Trouble, Linkable: now < r.Linkable}
 			if r.Renewed != 0 {
 				st.Renewed = time.Unix(r.Renewed, 0)
 			}
