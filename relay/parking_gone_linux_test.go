@@ -21,6 +21,7 @@ import (
 
 	"github.com/tacet-chat/tacet/internal/hunt"
 	"github.com/tacet-chat/tacet/internal/wire"
+	"github.com/tacet-chat/tacet/relay/internal/sqlite"
 )
 
 // childEnv has the data directory of a relay in a process of its own.
@@ -56,7 +57,10 @@ func TestParkingRelay(t *testing.T) {
 type childRelay struct {
 	*running
 	pid int
+	in  io.Writer
 	say func(string)
+	// kill ends it as SIGKILL does.
+	kill func()
 }
 
 func startChild(t *testing.T, dir, tls string) childRelay {
@@ -80,10 +84,10 @@ func startChild(t *testing.T, dir, tls string) childRelay {
 		in.Close()
 		io.Copy(io.Discard, out)
 		err := c.Wait()
-		cancel()
-		if err != nil {
+		if killed := ctx.Err() != nil; err != nil && !killed {
 			t.Errorf("the relay's process: %v", err)
 		}
+		cancel()
 	})
 	lines := bufio.NewScanner(out)
 	hear := func(what string) string {
@@ -101,6 +105,12 @@ func startChild(t *testing.T, dir, tls string) childRelay {
 		t.Fatal(err)
 	}
 	copy(r.public[:], public)
+	r.in = in
+	r.kill = func() {
+		c.Process.Kill()
+		c.Wait()
+		cancel()
+	}
 	r.say = func(what string) {
 		fmt.Fprintln(in, what)
 		hear("done")
@@ -287,4 +297,49 @@ func deletedMeansGone(t *testing.T, tls string) {
 	again := o.cell(168)
 	s.park(t, again)
 	wantCells(t, s.taker(t).take(o), again)
+}
+
+// A relay that is killed has what it answered for, and has not what it said was
+// gone; one that is killed in a sweep goes on with it.
+func TestKilledRelaysKeepTheirWord(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "data")
+	s, o := startChild(t, dir, "off"), newOwner()
+	var cells []wire.ParkItem
+	for range 128 {
+		cells = append(cells, o.cell(168))
+	}
+	for c := range slices.Chunk(cells, wire.MaxParkItems) {
+		s.park(t, c...)
+	}
+	s.kill() // between put and ack
+	s = startChild(t, dir, "off")
+	rows := s.taker(t).take(o)
+	wantCells(t, rows, cells...)
+	k := s.taker(t)
+	k.take(o)
+	gone := map[wire.Cell]bool{}
+	var ids []wire.RowID
+	for _, p := range rows[:40] {
+		gone[p.Cell] = true
+		ids = append(ids, p.ID)
+	}
+	k.ack(o, ids...)
+	s.kill() // after the word that they are gone
+	s = startChild(t, dir, "off")
+	left := slices.DeleteFunc(slices.Clone(cells), func(it wire.ParkItem) bool { return gone[it.Cell] })
+	wantCells(t, s.taker(t).take(o), left...)
+
+	s.say("ahead 216")
+	fmt.Fprintln(s.in, "sweep")
+	s.kill() // in the middle of it, or before, or after
+	if err := sqlite.Check(filepath.Join(dir, parkFile)); err != nil {
+		t.Errorf("after a kill in a sweep: %v", err)
+	}
+	s = startChild(t, dir, "off")
+	s.say("ahead 216")
+	wantCells(t, s.taker(t).take(o)) // over, swept or not
+	s.say("sweep")
+	if bodies, keys := inside(t, dir, o.address); len(bodies) != 0 || len(keys) != 0 {
+		t.Errorf("after the next sweep: got %d rows and %d keys, want none", len(bodies), len(keys))
+	}
 }

@@ -110,13 +110,17 @@ func (p *Parking) admitPut(r *http.Request, name [wire.ContextSize]byte, rows in
 
 // put keeps what the peer's share has room for.
 func (p *Parking) put(r *http.Request, items []wire.ParkItem, now time.Time) ([]wire.ParkVerdict, error) {
-	n := p.allowed(r.RemoteAddr, len(items), now)
+	n, whole, hours := p.allowed(r.RemoteAddr, len(items), now)
 	verdicts := make([]wire.ParkVerdict, n, len(items))
 	if n > 0 {
 		rows := make([]Row, n)
 		defer clear(rows)
 		for i := range rows {
-			rows[i] = Row{Address: items[i].Address, Until: Until(now, items[i].Hours, p.cfg.Hours), Cell: items[i].Cell}
+			most := p.cfg.Hours
+			if i >= whole {
+				most = hours
+			}
+			rows[i] = Row{Address: items[i].Address, Until: Until(now, items[i].Hours, most), Cell: items[i].Cell}
 		}
 		if err := p.enter(r.Context()); err != nil {
 			return nil, err
