@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -263,4 +264,61 @@ func TestAReplacedDatabaseEndsTheRelay(t *testing.T) {
 	case <-time.After(time.Minute):
 		t.Error("the relay runs on")
 	}
+}
+
+// blocks returns the fenced blocks of a sort on a page.
+func blocks(t *testing.T, page, sort string) (all []string) {
+	t.Helper()
+	b, err := os.ReadFile(page)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, part := range strings.Split(string(b), "```"+sort+"\n")[1:] {
+		text, _, _ := strings.Cut(part, "```")
+		all = append(all, text)
+	}
+	if len(all) == 0 {
+		t.Fatalf("%s has no block of %s", page, sort)
+	}
+	return all
+}
+
+// What docs/scale.md says to write is taken by the programs it is for.
+func TestThePageOfScaleIsRight(t *testing.T) {
+	const page = "../docs/scale.md"
+	dir := t.TempDir()
+	for _, text := range blocks(t, page, "toml") {
+		cfg, err := ParseConfig([]byte(text))
+		if err != nil || cfg.Store == "" || cfg.Redis == "" || !cfg.clustered() || !slices.Contains(cfg.Roles, RoleToken) {
+			t.Errorf("got %v for\n%s", err, text)
+		}
+	}
+	urls := strings.Fields(blocks(t, page, "text")[0])
+	if len(urls) != 2 || !isPlace(urls[0], "postgres") || !isPlace(urls[1], "rediss") {
+		t.Errorf("got URLs %q", urls)
+	}
+	pg := servers.NewPostgres(t, servers.PostgresOptions{})
+	for _, text := range blocks(t, page, "sql") {
+		for s := range strings.SplitAfterSeq(text, ";") {
+			if s = strings.TrimSpace(s); s == "" {
+				continue
+			}
+			s = strings.ReplaceAll(s, "tacet", "realm") // the server of tests has one of that name
+			if err := pg.SQL(s); err != nil {
+				t.Error(err)
+			}
+		}
+	}
+	var args []string
+	for line := range strings.Lines(blocks(t, page, "conf")[0]) {
+		name, value, _ := strings.Cut(strings.TrimSpace(line), " ")
+		args = append(args, "--"+name, strings.Trim(value, `"`))
+	}
+	rd := servers.NewRedis(t, args...)
+	at := strings.Replace(pg.URL(""), "tacet@/postgres", "realm@/realm", 1)
+	r, err := New(Config{Store: at, Redis: rd.URL(0), Roles: []string{RoleLive, RoleBlob, RolePark}, Gate: "invite", Data: filepath.Join(dir, "data")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Close()
 }
