@@ -88,7 +88,7 @@ func TestTwoWhoAreNeverThereTogether(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRealm(1800)
 		r.parks(720)
-		apart(t, r, 30, 200, 12*time.Hour)
+		apart(t, r, 10, 66, 12*time.Hour)
 		if n := r.left(); n != 0 {
 			t.Errorf("got %d cells at the relay, want none", n)
 		}

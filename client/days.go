@@ -11,6 +11,7 @@ import (
 	"github.com/tacet-chat/tacet/client/internal/vault"
 	"github.com/tacet-chat/tacet/client/transport"
 	"github.com/tacet-chat/tacet/internal/addr"
+	"github.com/tacet-chat/tacet/internal/key"
 	"github.com/tacet-chat/tacet/internal/sealed"
 	"github.com/tacet-chat/tacet/internal/wire"
 )
@@ -152,6 +153,7 @@ func (k *keyring) ownedDay(r *contact.RouteRecord, day uint64) (inbox.DayAddress
 			}},
 			Route: r.ID, Alone: r.Contact == 0,
 		},
+		Order: func(ctx context.Context, cell *transport.Cell) uint64 { return k.order(ctx, r.ID, p.Seal, a, cell) },
 		Open: func(ctx context.Context, cell *transport.Cell) (inbox.Outcome, error) {
 			k.c.opt.at(BoundaryTakenArrived)
 			outcome, err := k.take(ctx, r.ID, p.Seal, a, cell, true)
@@ -205,4 +207,28 @@ func (k *keyring) parkRoutes(s vault.Store, row *convo.Row) ([]*contact.RouteRec
 		return []*contact.RouteRecord{newest}, err
 	}
 	return k.known(s, newest)
+}
+
+// errLooked ends a transaction that was only to look.
+var errLooked = errors.New("only looked")
+
+// order returns the number of a message in its session, by opening it in a
+// transaction that is thrown away; 0 for what is no message or opens in none.
+func (k *keyring) order(ctx context.Context, route int64, seal key.Seal, a transport.Address, cell *transport.Cell) (n uint64) {
+	body, err := sealed.OpenCell(seal, wire.Address(a), (*wire.Cell)(cell))
+	if err != nil || body.Kind != wire.KindPair {
+		return 0
+	}
+	k.c.vault.Update(ctx, func(tx *vault.Tx) error {
+		s := vault.Store{Tx: tx}
+		r, err := s.Route(route)
+		if err != nil {
+			return err
+		}
+		if _, ch, err := k.c.engine.Pair(s, time.Now(), r, body.ID, body.Payload); err == nil {
+			n = uint64(ch.Number)
+		}
+		return errLooked
+	})
+	return n
 }

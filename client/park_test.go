@@ -134,12 +134,16 @@ func (e *endpoint) Take(_ context.Context, t transport.Take) error {
 	}
 	l.mu.Unlock()
 	held := false
+	var batch []transport.Delivery
+	seen := map[[16]byte]bool{}
 	for id, row := range mine {
-		seen := false
 		cell := *row.Cell
-		t.Deliver(transport.Delivery{Address: row.Address, Cell: &cell, ID: id, Seen: func() { seen = true }})
-		held = held || !seen
-		if seen {
+		batch = append(batch, transport.Delivery{Address: row.Address, Cell: &cell, ID: id, Seen: func() { seen[id] = true }})
+	}
+	t.Deliver(batch)
+	for id := range mine {
+		held = held || !seen[id]
+		if seen[id] {
 			l.mu.Lock()
 			delete(l.rows, id)
 			l.mu.Unlock()

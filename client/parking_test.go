@@ -102,6 +102,28 @@ func TestWhatComesByBothWaysIsShownOnce(t *testing.T) {
 	})
 }
 
+// TestParkedMessagesAreShownInTurn: a relay keeps no order.
+func TestParkedMessagesAreShownInTurn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r, ada, bob := met(t, 720)
+		var want []string
+		for i := range 60 {
+			want = append(want, fmt.Sprint(i))
+			ada.send("bob", want[i])
+		}
+		time.Sleep(10 * time.Minute)
+		if n := r.left(); n != 60 {
+			t.Fatalf("got %d rows, want 60", n)
+		}
+		ada.stop()
+		bob.start()
+		time.Sleep(time.Minute)
+		if got := bob.texts(Received); !slices.Equal(got, want) {
+			t.Errorf("got %q, want them in the order of writing", got)
+		}
+	})
+}
+
 // TestKeepBoundsWhatIsParked: nothing lies at the relay beyond a message's life,
 // and nothing is parked that has too little of it, or by a preset that parks nothing.
 func TestKeepBoundsWhatIsParked(t *testing.T) {

@@ -130,6 +130,7 @@ type Delivery struct {
 const (
 	MaxPark  = 16   // cells in one Park
 	MaxTaken = 4096 // addresses in one Take
+	MaxBatch = 512  // cells that a Take delivers at a time
 )
 
 // Park asks the other end to keep cells for somebody who is away. Transports
@@ -171,10 +172,11 @@ type Take struct {
 	Isolate string
 	// Time is as in Watch. It may be nil.
 	Time func(unix int64)
-	// Deliver is called for every cell, from one goroutine, in any order. If it
-	// calls Seen before it returns, the cell is deleted at the other end: only
+	// Deliver is called with cells as they came, in any order, at most MaxBatch at
+	// a time, from one goroutine; with all there are where they are fewer. Those
+	// whose Seen it calls before it returns are deleted at the other end: only
 	// what was committed may be, or what never will be.
-	Deliver func(Delivery)
+	Deliver func([]Delivery)
 }
 
 // ErrHeld is returned by a take that brought everything, of which something was

@@ -43,6 +43,7 @@ type Change struct {
 	Stranger int64    // somebody not accepted who waits for the neutral answer
 	Again    []int64  // those of them that have an ack of ours already, which they did not get
 	Heard    int64    // a device that just proved to be there
+	Number   uint32   // of the message that was opened, in its session; of one that came late, of the newest
 	Found    int64    // a contact of whom something was found parked: they may be away
 	Routes   bool     // the set of own routes changed
 	Invites  bool     // an invite was used up: its blob can go

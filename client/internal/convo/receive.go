@@ -55,7 +55,7 @@ func (e *Engine) Pair(tx Tx, now time.Time, route *contact.RouteRecord, m wire.M
 	if s == nil {
 		return Rejected, ch, e.unopened(tx, now, r, hash, ch)
 	}
-	ch.Heard = r.ID
+	ch.Heard, ch.Number = r.ID, s.Highest
 	if known, err := tx.Known(r.ID, m); err != nil {
 		return 0, nil, err
 	} else if known {

@@ -1,10 +1,12 @@
 package inbox
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"sync"
 
 	"github.com/tacet-chat/tacet/client/transport"
@@ -17,6 +19,9 @@ type DayAddress struct {
 	// Open returns when what the cell said is committed; an error is trouble
 	// with the store. It is as Opener.Open.
 	Open func(ctx context.Context, c *transport.Cell) (Outcome, error)
+	// Order says where a cell stands among others of its route, lowest first; 0
+	// where nobody can tell. It changes nothing. nil: nobody can tell of any.
+	Order func(ctx context.Context, c *transport.Cell) uint64
 }
 
 // DayKeys derives addresses of days.
@@ -113,11 +118,12 @@ func (t *Taker) lane(ctx context.Context, day uint64, own []Address, opens map[t
 	var store error
 	err = t.Parking.Take(ctx, transport.Take{
 		Day: day, Set: set, Isolate: name, Time: t.Time,
-		Deliver: func(d transport.Delivery) {
-			if store != nil {
-				return // one commit after the other would fail
+		Deliver: func(batch []transport.Delivery) {
+			for _, d := range sorted(opening, batch, opens) {
+				if store == nil { // else one commit after the other would fail
+					store = t.deliver(opening, day, opens[d.Address], d)
+				}
 			}
-			store = t.deliver(opening, day, opens[d.Address], d)
 		},
 	})
 	if store != nil {
@@ -127,6 +133,33 @@ func (t *Taker) lane(ctx context.Context, day uint64, own []Address, opens map[t
 		return fmt.Errorf("%w: %w", ErrStore, store)
 	}
 	return err
+}
+
+// sorted puts cells into the order in which they were written, as far as that can
+// be told: a relay keeps none, and people want to read what they were told in turn.
+func sorted(ctx context.Context, batch []transport.Delivery, opens map[transport.Address]DayAddress) []transport.Delivery {
+	if len(batch) < 2 {
+		return batch
+	}
+	type place struct {
+		transport.Delivery
+		route int64
+		at    uint64
+	}
+	all := make([]place, 0, len(batch))
+	for _, d := range batch {
+		a := opens[d.Address]
+		p := place{Delivery: d, route: a.Route}
+		if a.Order != nil {
+			p.at = a.Order(ctx, d.Cell)
+		}
+		all = append(all, p)
+	}
+	slices.SortStableFunc(all, func(a, b place) int { return cmp.Or(cmp.Compare(a.route, b.route), cmp.Compare(a.at, b.at)) })
+	for i, p := range all {
+		batch[i] = p.Delivery
+	}
+	return batch
 }
 
 // deliver takes in one parked cell, and lets the relay delete it when what it

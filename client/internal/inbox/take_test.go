@@ -36,7 +36,7 @@ func (s *shelf) Take(_ context.Context, t transport.Take) error {
 		}
 		for _, c := range s.rows[o.Address] {
 			seen := false
-			t.Deliver(transport.Delivery{Address: o.Address, Cell: &c, Seen: func() { seen = true }})
+			t.Deliver([]transport.Delivery{{Address: o.Address, Cell: &c, Seen: func() { seen = true }}})
 			if !seen {
 				s.left++
 				held = true

@@ -51,10 +51,12 @@ func take(t *testing.T, r *relay.Relay, set []transport.Owned, seen func(transpo
 	t.Helper()
 	err = r.Take(t.Context(), transport.Take{
 		Day: uint64(time.Now().Unix() / 86400), Set: set,
-		Deliver: func(d transport.Delivery) {
-			got = append(got, d)
-			if seen == nil || seen(d) {
-				d.Seen()
+		Deliver: func(batch []transport.Delivery) {
+			for _, d := range batch {
+				got = append(got, d)
+				if seen == nil || seen(d) {
+					d.Seen()
+				}
 			}
 		},
 	})
@@ -155,7 +157,7 @@ func TestParkSaysWhatBecameOfIt(t *testing.T) {
 		if _, err := r.Park(t.Context(), transport.Park{Cells: one}); !errors.Is(err, transport.ErrNothing) {
 			t.Errorf("got error %v of a relay that does not park, want ErrNothing", err)
 		}
-		if err := r.Take(t.Context(), transport.Take{Set: owns(16), Deliver: func(transport.Delivery) {}}); !errors.Is(err, transport.ErrNothing) {
+		if err := r.Take(t.Context(), transport.Take{Set: owns(16), Deliver: func([]transport.Delivery) {}}); !errors.Is(err, transport.ErrNothing) {
 			t.Errorf("got error %v of a relay that does not park, want ErrNothing", err)
 		}
 		if f.asked("/v1/park")+f.asked("/v1/take") != 0 {
@@ -240,13 +242,12 @@ func TestATakeRefusesWhatItDidNotAskFor(t *testing.T) {
 				})
 				ctx, stop := context.WithTimeout(t.Context(), time.Hour)
 				defer stop()
-				var mu sync.Mutex
 				delivered := 0
-				err := f.join().Take(ctx, transport.Take{Day: 1, Set: set, Deliver: func(d transport.Delivery) {
-					mu.Lock()
-					defer mu.Unlock()
-					delivered++
-					d.Seen()
+				err := f.join().Take(ctx, transport.Take{Day: 1, Set: set, Deliver: func(batch []transport.Delivery) {
+					for _, d := range batch {
+						delivered++
+						d.Seen()
+					}
 				}})
 				if err == nil || errors.Is(err, transport.ErrHeld) || ctx.Err() != nil {
 					t.Errorf("got error %v after %d cells, want one at once", err, delivered)
@@ -262,20 +263,21 @@ func TestATakeThatBreaksGoesOnWhereItWas(t *testing.T) {
 		f := newFake(t, "localhost")
 		p := f.parks(24)
 		set := owns(16)
-		park(t, f.join(), cells(300, 24, set[0], set[1]))
+		park(t, f.join(), cells(700, 24, set[0], set[1]))
 		r := f.join()
 		ctx, stop := context.WithCancel(t.Context())
-		n := 0
-		err := r.Take(ctx, transport.Take{Day: 5, Set: set, Deliver: func(d transport.Delivery) {
-			if n++; n == 150 {
+		err := r.Take(ctx, transport.Take{Day: 5, Set: set, Deliver: func(batch []transport.Delivery) {
+			if len(batch) < transport.MaxBatch {
 				synctest.Wait() // what was seen so far is acked
 				stop()
 				return
 			}
-			d.Seen()
+			for _, d := range batch {
+				d.Seen()
+			}
 		}})
-		if !errors.Is(err, context.Canceled) || p.left() == 0 || p.left() == 300 {
-			t.Errorf("got error %v and %d left, want the context's and some", err, p.left())
+		if !errors.Is(err, context.Canceled) && !errors.Is(err, transport.ErrHeld) || p.left() != 700-transport.MaxBatch {
+			t.Errorf("got error %v and %d left, want the context's and what was not in the first batch", err, p.left())
 		}
 		left := p.left()
 		if got, err := take(t, r, set, nil); err != nil || len(got) != left || p.left() != 0 {

@@ -29,7 +29,8 @@ type taking struct {
 	held    bool  // a row was left there
 }
 
-// row is one parked cell as it came.
+// row is one parked cell as it came; one without a cell ends what a take frame
+// asked for.
 type row struct {
 	id      wire.RowID
 	address transport.Address
@@ -133,7 +134,10 @@ func (t *taking) frame(b []byte) error {
 		}
 	case wire.FrameTaken:
 		if n, err := wire.ParseTaken(b); err == nil {
-			return t.answered(int(n))
+			if err := t.answered(int(n)); err != nil {
+				return err
+			}
+			return t.pass(row{}) // the end of a batch
 		}
 	case wire.FrameAcked:
 		if n, err := wire.ParseAcked(b); err == nil {
@@ -157,6 +161,11 @@ func (t *taking) arrived(r row) error {
 	if !ours {
 		return broken("a row that was not asked for")
 	}
+	return t.pass(r)
+}
+
+// pass gives a row, or the end of some, to deliver.
+func (t *taking) pass(r row) error {
 	t.behind.Store(true)
 	defer t.behind.Store(false)
 	select {
@@ -197,32 +206,47 @@ func (t *taking) done() error {
 	return nil
 }
 
-// deliver calls Deliver for every row and collects what was seen: acks of one
-// address go together, as many as a frame takes or as there are when nothing
-// else waits. It never waits for them to be sent, or a relay that reads nothing
-// while it sends would never be read again.
+// deliver calls Deliver with rows, as many as there are up to the end of a take
+// frame, and collects what was seen: acks of one address go together. It never
+// waits for them to be sent, or a relay that reads nothing while it sends would
+// never be read again.
 func (t *taking) deliver() error {
+	var batch []row
 	for r := range t.rows {
-		if t.ctx.Err() != nil {
+		if r.cell != nil {
+			batch = append(batch, r)
+		}
+		if r.cell != nil && len(batch) < transport.MaxBatch || len(batch) == 0 || t.ctx.Err() != nil {
 			continue
 		}
-		var ok atomic.Bool
-		t.Deliver(transport.Delivery{Address: r.address, Cell: r.cell, ID: transport.DeliveryID(r.id), Seen: func() { ok.Store(true) }})
-		if !ok.Load() {
-			if err := t.leave(); err != nil {
-				return err
-			}
-			continue
+		if err := t.hand(batch); err != nil {
+			return err
 		}
-		t.mu.Lock()
-		t.seen[r.address] = append(t.seen[r.address], r.id)
-		full := len(t.seen[r.address]) >= wire.MaxAckRows
-		t.mu.Unlock()
-		if full || len(t.rows) == 0 {
-			t.nudge()
+		batch = nil
+	}
+	return nil // what was not handed on lies where it was
+}
+
+// hand delivers a batch.
+func (t *taking) hand(batch []row) error {
+	seen := make([]atomic.Bool, len(batch))
+	out := make([]transport.Delivery, 0, len(batch))
+	for i, r := range batch {
+		out = append(out, transport.Delivery{Address: r.address, Cell: r.cell, ID: transport.DeliveryID(r.id), Seen: func() { seen[i].Store(true) }})
+	}
+	t.Deliver(out)
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for i, r := range batch {
+		if seen[i].Load() {
+			t.seen[r.address] = append(t.seen[r.address], r.id)
+		} else {
+			t.queued--
+			t.held = true
 		}
 	}
-	return nil
+	t.nudge()
+	return t.done()
 }
 
 // nudge tells send that there is something to ack.
@@ -231,16 +255,6 @@ func (t *taking) nudge() {
 	case t.some <- struct{}{}:
 	default:
 	}
-}
-
-// leave counts a row that stays where it lies.
-func (t *taking) leave() error {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.queued--
-	t.held = true
-	t.nudge() // nothing else may come
-	return t.done()
 }
 
 // send writes take frames and acks until the connection ends.
