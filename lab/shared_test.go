@@ -135,7 +135,12 @@ func (d *dweller) visit(ctx context.Context, span time.Duration) {
 	})
 	work.Go(func() {
 		for ctx.Err() == nil {
-			took := func(x transport.Delivery) { d.heard.taken.Add(1); deliver(x) }
+			took := func(batch []transport.Delivery) {
+				for _, x := range batch {
+					d.heard.taken.Add(1)
+					deliver(x)
+				}
+			}
 			err := d.home.Take(ctx, transport.Take{Day: uint64(time.Now().Unix()) / 86_400, Set: []transport.Owned{d.parked.Owned}, Isolate: "park", Deliver: took})
 			if err != nil {
 				pause(ctx, 300*time.Millisecond)
