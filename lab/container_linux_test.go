@@ -102,7 +102,9 @@ func (c *container) compile() (program string) {
 	command := slices.Clone(c.build)
 	command[slices.Index(command, "-o")+1] = program
 	if os.Getenv("TACET_LONG") == "" {
-		command = slices.DeleteFunc(command, func(w string) bool { return w == "-trimpath" || strings.HasPrefix(w, "-ldflags") || w == "-w" || strings.HasPrefix(w, "-buildid") })
+		command = slices.DeleteFunc(command, func(w string) bool {
+			return w == "-trimpath" || strings.HasPrefix(w, "-ldflags") || w == "-w" || strings.HasPrefix(w, "-buildid")
+		})
 	}
 	build := exec.Command("sh", "-c", strings.Join(command, " "))
 	build.Dir = ".."

@@ -185,7 +185,7 @@ func withStores(ctx context.Context, cfg Config, do func(context.Context, *Relay
 	r.runStores(parts)
 	err = do(ctx, r)
 	parts.cancel()
-	return errors.Join(err, parts.wait(), r.Close())
+	return errors.Join(err, parts.wait(), r.Close(), giveAll(cfg.Data))
 }
 
 // under makes a file system of a file or a folder.

@@ -164,7 +164,10 @@ func copies(ctx context.Context, data string, keysOnly bool) (dir string, done f
 		if _, err := os.Stat(from); errors.Is(err, fs.ErrNotExist) || keysOnly {
 			continue
 		}
-		if err = sqlite.CopyFile(from, to); err == nil {
+		if _, _, err = sqlite.Versions(from); err == nil { // a newer one might hold what we cannot take out
+			err = sqlite.CopyFile(from, to)
+		}
+		if err == nil {
 			err = sqlite.Lighten(to)
 		}
 		if err != nil {

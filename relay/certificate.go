@@ -32,7 +32,8 @@ import (
 const (
 	leafLife   = 8 * 24 * time.Hour // from the midnight before it is made
 	leafRenew  = 4 * 24 * time.Hour // left of its life when the next one is made
-	leafLooked = time.Hour          // how often that is looked at
+	leafEarly  = 12 * time.Hour     // of its life must have passed, or the clock went back
+	leafLooked = time.Minute        // how often that is looked at
 )
 
 // certificates holds the chains that are shown.
@@ -49,7 +50,7 @@ type certificates struct {
 // vouched is a chain of a public authority with the realm's behind it.
 type vouched struct {
 	*tls.Certificate
-	until time.Time // the end of the realm's part
+	ours *x509.Certificate // the leaf of the realm's part
 }
 
 func newCertificates(realm key.Sign, now func() time.Time) (*certificates, error) {
@@ -66,13 +67,19 @@ func (c *certificates) run(ctx context.Context) error {
 		case <-ctx.Done():
 			return nil
 		case <-tick.C:
-			if c.chain.Load().Leaf.NotAfter.Sub(c.now()) < leafRenew {
+			if !fits(c.chain.Load().Leaf, c.now()) {
 				if err := c.renew(); err != nil {
 					return err
 				}
 			}
 		}
 	}
+}
+
+// fits reports whether a leaf can be shown yet. One that was made while the clock
+// was ahead begins in what is now the future, and clients would refuse it.
+func fits(leaf *x509.Certificate, now time.Time) bool {
+	return leaf.NotAfter.Sub(now) >= leafRenew && now.Sub(leaf.NotBefore) >= leafEarly
 }
 
 // renew makes a leaf with a new key.
@@ -166,7 +173,7 @@ func (c *certificates) vouch(public *tls.Certificate) (*tls.Certificate, error) 
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if old, ok := c.known[name]; ok && bytes.Equal(old.Certificate.Certificate[0], public.Certificate[0]) && old.until.Sub(c.now()) > leafRenew {
+	if old, ok := c.known[name]; ok && bytes.Equal(old.Certificate.Certificate[0], public.Certificate[0]) && fits(old.ours, c.now()) {
 		return old.Certificate, nil
 	}
 	realm, ours, err := c.sign(leaf.PublicKey)
@@ -179,7 +186,7 @@ func (c *certificates) vouch(public *tls.Certificate) (*tls.Certificate, error) 
 	if c.known == nil {
 		c.known = map[string]vouched{}
 	}
-	c.known[name] = vouched{&out, ours.NotAfter} // names are those of the configuration: few
+	c.known[name] = vouched{&out, ours} // names are those of the configuration: few
 	return &out, nil
 }
 

@@ -163,3 +163,33 @@ func TestTLSIsOneVersionWithoutTickets(t *testing.T) {
 		t.Error("got a session ticket, want none")
 	}
 }
+
+// The clock of a machine is wrong when it starts and put right later, or the
+// other way round: clients, whose clocks are right, must soon find a chain that
+// is valid.
+func TestAClockThatJumpsLeavesNoChainThatIsNotValid(t *testing.T) {
+	for _, jump := range []time.Duration{9 * 24 * time.Hour, -9 * 24 * time.Hour, -30 * time.Hour, 400 * 24 * time.Hour} {
+		synctest.Test(t, func(t *testing.T) {
+			var off time.Duration
+			now := func() time.Time { return time.Now().Add(off) }
+			c := newCerts(t, newRealm(t), now)
+			ctx, cancel := context.WithCancel(t.Context())
+			done := make(chan error)
+			go func() { done <- c.run(ctx) }()
+			synctest.Wait()
+			off = jump
+			if leaf, ca := parse(t, c); verify(leaf, ca, now()) == nil {
+				t.Errorf("%v: the chain is valid all the same: the test is blind", jump)
+			}
+			time.Sleep(leafLooked + time.Second)
+			synctest.Wait()
+			if leaf, ca := parse(t, c); verify(leaf, ca, now()) != nil {
+				t.Errorf("%v: got a chain that is not valid: %v", jump, verify(leaf, ca, now()))
+			}
+			cancel()
+			if err := <-done; err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}

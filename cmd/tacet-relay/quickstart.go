@@ -206,8 +206,11 @@ func (q *quick) run(ctx context.Context, out io.Writer) error {
 		}); err != nil {
 			return err
 		}
-		if s.Invite, s.Fingerprint, err = firstInvite(ctx, p); err != nil {
+		if s.Invite, err = firstInvite(ctx, p); err != nil {
 			return err
+		}
+		if st, err := relay.AskStatus(p.Config.Data); err == nil && len(p.Steps) > 0 {
+			s.Fingerprint = st.Fingerprint
 		}
 	}
 	if q.raw {

@@ -66,9 +66,10 @@ func (t *teller) plan(p *setup.Plan) {
 // end says how it stands, and what is left to do.
 func (t *teller) end(p *setup.Plan, s *started) {
 	switch {
-	case len(s.Changes) == 0 && s.Start == "":
+	case len(s.Changes) > 0 || s.Invite != "":
+	case s.Start == "":
 		t.say("\nNothing to change: the relay runs as it should.\n")
-	case len(s.Changes) == 0:
+	default:
 		t.say("\nNothing to change.\n")
 	}
 	if len(p.DNS) > 0 {

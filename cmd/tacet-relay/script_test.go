@@ -3,8 +3,14 @@ package main
 import (
 	"bytes"
 	"context"
+	"crypto/ed25519"
+	"crypto/x509"
+	"encoding/binary"
+	"encoding/pem"
+	"errors"
 	"fmt"
 	"io"
+	"math/big"
 	"net"
 	"net/http"
 	"os"
@@ -42,7 +48,7 @@ func TestScripts(t *testing.T) {
 			return false, fmt.Errorf("unknown condition %q", cond)
 		},
 		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
-			"await": await, "invite-id": inviteID, "get": get, "take": take, "tmpfs": tmpfs, "damage": damage, "fill": fill, "put": put,
+			"await": await, "invite-id": inviteID, "get": get, "take": take, "free": free, "stamp": stamp, "expired": expired, "tmpfs": tmpfs, "damage": damage, "fill": fill, "put": put,
 		},
 	})
 }
@@ -128,6 +134,39 @@ func take(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Check(err)
 	ts.Defer(func() { ln.Close() })
 	ts.Setenv("TAKEN", ln.Addr().String())
+}
+
+// free sets $FREE to a port that nobody has: free
+func free(ts *testscript.TestScript, neg bool, args []string) {
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	ts.Check(err)
+	_, port, err := net.SplitHostPort(ln.Addr().String())
+	ts.Check(errors.Join(err, ln.Close()))
+	ts.Setenv("FREE", port)
+}
+
+// stamp gives a store that nobody has open another version: stamp FILE VERSION
+func stamp(ts *testscript.TestScript, neg bool, args []string) {
+	var version uint32
+	_, err := fmt.Sscan(args[1], &version)
+	ts.Check(err)
+	f, err := os.OpenFile(ts.MkAbs(args[0]), os.O_WRONLY, 0)
+	ts.Check(err)
+	_, err = f.WriteAt(binary.BigEndian.AppendUint32(nil, version), 60) // SQLite's user_version
+	ts.Check(errors.Join(err, f.Close()))
+}
+
+// expired puts a certificate there that ended yesterday, as if an authority had
+// given it: expired FOLDER NAME
+func expired(ts *testscript.TestScript, neg bool, args []string) {
+	public, private, err := ed25519.GenerateKey(nil)
+	ts.Check(err)
+	c := &x509.Certificate{SerialNumber: big.NewInt(1), DNSNames: []string{args[1]}, NotBefore: time.Now().AddDate(0, 0, -90), NotAfter: time.Now().AddDate(0, 0, -1)}
+	der, err := x509.CreateCertificate(nil, c, c, public, private)
+	ts.Check(err)
+	file := filepath.Join(ts.MkAbs(args[0]), "certificates", "acme-v02.api.letsencrypt.org-directory", args[1], args[1]+".crt")
+	ts.Check(os.MkdirAll(filepath.Dir(file), 0o700))
+	ts.Check(os.WriteFile(file, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}), 0o600))
 }
 
 // damage cuts a file to some bytes: damage FILE BYTES

@@ -37,7 +37,7 @@ func (o *Options) text() string {
 		line("onion", strconv.Quote(o.onionAt()))
 	}
 	line("roles", "["+strings.Join(quoted(o.roles()), ", ")+"]")
-	if o.Gate != "" && strings.Contains(relay.Example(), "\ngate = ") {
+	if o.Gate != "" {
 		line("gate", strconv.Quote(o.Gate))
 	}
 	return b.String()

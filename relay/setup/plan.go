@@ -164,11 +164,16 @@ func (p *Plan) folder() []Step {
 		if err := os.MkdirAll(dir, 0o700); err != nil {
 			return err
 		}
-		if p.unit() && p.opt.Root {
-			return Own(dir)
-		}
-		return nil
+		return p.Own()
 	}}}
+}
+
+// Own gives the data directory to the relay's user, where there is to be one.
+func (p *Plan) Own() error {
+	if p.unit() && p.opt.Root {
+		return Own(p.Config.Data)
+	}
+	return nil
 }
 
 // lookAtTor says what Tor's configuration lacks.

@@ -14,7 +14,6 @@ var ErrOlder = errors.New("an older version made it")
 
 // kind is one sort of store, as far as its versions go.
 type kind struct {
-	name    string
 	version int64             // of this program
 	steps   map[int64]upgrade // by the version that a step starts from
 }
@@ -26,9 +25,9 @@ type upgrade func(db *sqlite3.Conn) error
 // ever released has a step here, and a file of it in testdata, for ever.
 func kinds() map[int64]kind {
 	return map[int64]kind{
-		applicationID:     {"blob store", version, nil},
-		gateApplicationID: {"gate store", gateVersion, nil},
-		parkID:            {"park store", parkVersion, nil},
+		applicationID:     {version, nil},
+		gateApplicationID: {gateVersion, nil},
+		parkID:            {parkVersion, nil},
 	}
 }
 
@@ -94,7 +93,7 @@ func inspect(path string, all map[int64]kind) (f *file, k kind, is int64, err er
 	case !ours || is < 1:
 		err = ErrForeign
 	case is > k.version:
-		err = fmt.Errorf("%s: %w: %w", k.name, ErrForeign, ErrNewer)
+		err = fmt.Errorf("%w: %w", ErrForeign, ErrNewer)
 	}
 	if err != nil {
 		return nil, k, is, f.explain(errors.Join(err, db.Close()))

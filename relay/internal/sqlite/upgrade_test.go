@@ -60,10 +60,10 @@ func TestAnUpgradeIsWholeOrNone(t *testing.T) {
 		want error
 		to   int64
 	}{
-		"two steps":     {kind{"blob store", 3, map[int64]upgrade{1: grow("CREATE TABLE a (x)"), 2: grow("CREATE TABLE b (x)")}}, nil, 3},
-		"second fails":  {kind{"blob store", 3, map[int64]upgrade{1: grow("CREATE TABLE a (x)"), 2: func(*sqlite3.Conn) error { return rain }}}, rain, 1},
-		"step missing":  {kind{"blob store", 3, map[int64]upgrade{1: grow("CREATE TABLE a (x)")}}, ErrForeign, 1},
-		"newer than us": {kind{"blob store", 0, nil}, ErrNewer, 1},
+		"two steps":     {kind{3, map[int64]upgrade{1: grow("CREATE TABLE a (x)"), 2: grow("CREATE TABLE b (x)")}}, nil, 3},
+		"second fails":  {kind{3, map[int64]upgrade{1: grow("CREATE TABLE a (x)"), 2: func(*sqlite3.Conn) error { return rain }}}, rain, 1},
+		"step missing":  {kind{3, map[int64]upgrade{1: grow("CREATE TABLE a (x)")}}, ErrForeign, 1},
+		"newer than us": {kind{0, nil}, ErrNewer, 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			path := old(t, "blobs-1.db")
