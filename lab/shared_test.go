@@ -278,7 +278,7 @@ func TestClusterSharesWhatItKeeps(t *testing.T) {
 	if testing.Short() {
 		t.Skip("SKIPPED 1 test: starts three relays, PostgreSQL and Redis, and takes half a minute")
 	}
-	letters, people := long(160, 5000), long(4, 10)
+	letters, people := long(120, 5000), long(4, 10)
 	w := newSharedWorld(t, "gate = 'invite'\nclass = 16384")
 	ctx, stop := context.WithTimeout(w.ctx, time.Duration(long(8, 25))*time.Minute)
 	defer stop()
@@ -393,4 +393,40 @@ func (w *sharedWorld) trouble(ctx context.Context, progress func() float64, over
 		w.again(i)
 	}
 	return kills
+}
+
+// TestClusterSharedPeople: two people with the real client, each away while the
+// other is there, on three nodes that are killed, with PostgreSQL and Redis
+// started again on the way. Nothing is lost, and nothing shown twice.
+func TestClusterSharedPeople(t *testing.T) {
+	if testing.Short() {
+		t.Skip("SKIPPED 1 test: starts five processes, PostgreSQL and Redis, and takes half a minute")
+	}
+	w := newSharedWorld(t, "")
+	d := raiseAt(t, StageOptions{AckMean: 200 * time.Millisecond, Brief: true}, w.name, long(25, 400))
+	for _, k := range d.talks {
+		k.begin(d.ctx)
+	}
+	visits := long(5, 40)
+	for i := range visits {
+		switch i {
+		case visits / 3:
+			w.rd.Stop()
+			if err := w.rd.Start(); err != nil {
+				t.Fatal(err)
+			}
+		case 2 * visits / 3:
+			w.pg.Stop()
+			if err := w.pg.Start(); err != nil {
+				t.Fatal(err)
+			}
+		default:
+			n := d.dice.IntN(len(w.nodes))
+			w.nodes[n].Kill()
+			w.again(n)
+		}
+		d.kill(i%2, time.Second+d.upTo(2*time.Second))
+	}
+	d.calm(3 * time.Minute)
+	d.reckon()
 }
