@@ -7,6 +7,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/tacet-chat/tacet/client"
@@ -15,11 +16,12 @@ import (
 // Stage is a relay, two people and what stands between them, in a directory
 // that is thrown away. Every one of them is a process of its own.
 type Stage struct {
-	Dir  string
-	Host *Host
-	Tap  *Tap
-	Ada  *Person
-	Bob  *Person
+	tolled bool // its relay wants tokens
+	Dir    string
+	Host   *Host
+	Tap    *Tap
+	Ada    *Person
+	Bob    *Person
 
 	log *os.File // what the relay has to say
 }
@@ -44,7 +46,7 @@ const passphrase = "only for the length of this play"
 
 // Raise starts a relay and the two people. They do not know each other yet.
 func Raise(ctx context.Context, o StageOptions) (_ *Stage, err error) {
-	s := &Stage{}
+	s := &Stage{tolled: strings.Contains(o.Config, `"token"`)}
 	defer func() {
 		if err != nil {
 			s.Close()
@@ -97,10 +99,32 @@ func (s *Stage) Logs() string { return filepath.Join(s.Dir, "log") }
 // Meet makes the two contacts: Ada invites, Bob accepts with a first message.
 // To each other they are "ada" and "bob". It returns the invite's link.
 func (s *Stage) Meet(ctx context.Context, text string) (link string, err error) {
+	if s.tolled {
+		for _, p := range []*Person{s.Ada, s.Bob} {
+			if err := p.solvent(ctx); err != nil {
+				return "", err
+			}
+		}
+	}
 	if link, err = s.Ada.Invite(ctx); err != nil {
 		return "", err
 	}
 	return link, s.join(ctx, link, text)
+}
+
+// solvent waits until somebody has tokens, which may take a puzzle, and has
+// connected with them.
+func (p *Person) solvent(ctx context.Context) error {
+	for {
+		if st, err := p.Status(ctx); err == nil && st.Connected {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("%s has no tokens: %w", p.Name, ctx.Err())
+		case <-time.After(200 * time.Millisecond):
+		}
+	}
 }
 
 // join is Bob's half, and waits until both can write.

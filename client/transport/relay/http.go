@@ -21,9 +21,10 @@ type request struct {
 	method  string
 	path    string
 	body    []byte
-	limit   int    // of the answer's body, in bytes
-	token   []byte // presented; nil: none
-	bill    *bill  // a token is to be taken for this when the connection is there
+	limit   int      // of the answer's body, in bytes
+	token   []byte   // presented; nil: none
+	bill    *bill    // a token is to be taken for this when the connection is there
+	voucher *voucher // or this is to be paid and presented
 }
 
 // answer is what came back.
@@ -86,6 +87,12 @@ func (r *Relay) ask(ctx context.Context, q request) (answer, error) {
 		if q.token, err = r.pay(ctx, q.bill.purpose, q.bill.binding); err != nil {
 			return answer{}, err
 		}
+	}
+	if q.voucher != nil {
+		if err := r.settle(ctx, q.voucher); err != nil {
+			return answer{}, err
+		}
+		q.token = q.voucher.token
 	}
 	hr, err := http.NewRequestWithContext(ctx, q.method, r.at.url(q.path), bytes.NewReader(q.body))
 	if err != nil {

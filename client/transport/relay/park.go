@@ -6,7 +6,6 @@ import (
 	"encoding/binary"
 	"errors"
 	"net/http"
-	"time"
 
 	"github.com/tacet-chat/tacet/client/transport"
 	"github.com/tacet-chat/tacet/internal/wire"
@@ -87,14 +86,8 @@ func (r *Relay) askPark(ctx context.Context, d *wire.Descriptor, name string, bo
 		if v.cells+count > wire.MaxContextRows { // the next one names its own
 			continue
 		}
-		if !v.open && v.token == nil {
-			if v.token, err = r.pay(ctx, v.purpose, v.id[:]); err != nil {
-				return answer{}, err
-			}
-			v.paid = time.Now()
-		}
 		copy(body, v.id[:])
-		q.token = v.token
+		q.voucher = v // paid when the connection is there
 		a, err := r.ask(ctx, q)
 		if err == nil && a.status == http.StatusUnauthorized {
 			continue // the context is not known there, or the token not good

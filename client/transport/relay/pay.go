@@ -172,18 +172,26 @@ func (r *Relay) present(ctx context.Context, v *voucher, h http.Header) error {
 	if v == nil {
 		return nil
 	}
-	if !v.open && v.token == nil {
-		token, err := r.pay(ctx, v.purpose, v.id[:])
-		if err != nil {
-			return err
-		}
-		v.token, v.paid = token, time.Now()
+	if err := r.settle(ctx, v); err != nil {
+		return err
 	}
 	h.Set(contextHeader, base64.RawURLEncoding.EncodeToString(v.id[:]))
 	if v.token != nil {
 		h.Set(tokenHeader, base64.RawURLEncoding.EncodeToString(v.token))
 	}
 	return nil
+}
+
+// settle pays a voucher that is new.
+func (r *Relay) settle(ctx context.Context, v *voucher) error {
+	if v.open || v.token != nil {
+		return nil
+	}
+	token, err := r.pay(ctx, v.purpose, v.id[:])
+	if err == nil {
+		v.token, v.paid = token, time.Now()
+	}
+	return err
 }
 
 // bill is what a single request has to be paid for.
