@@ -111,6 +111,9 @@ func Audit(ctx context.Context, cfg Config, o AuditOptions) (*AuditReport, error
 	for _, s := range a.Stores {
 		own = append(own, s.Schema)
 	}
+	for _, schema := range sqlite.Schemas() { // the role of a store may be off now
+		own = append(own, schema)
+	}
 	search, err := r.NewSearch(needles.Kept, own...)
 	if err != nil {
 		return nil, &Problem{err, "a needle has at least four bytes"}

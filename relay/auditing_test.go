@@ -111,3 +111,28 @@ func TestMemoryIsSearched(t *testing.T) {
 		t.Error("got nothing of what is there")
 	}
 }
+
+// Whatever roles are on, every store is asked, and has nothing that is in no
+// inventory.
+func TestEveryStoreIsAudited(t *testing.T) {
+	cfg := Config{Data: dir(t), Gate: "invite", Roles: []string{RoleLive, RoleBlob, RolePark}}
+	start(t, cfg).realm(t)
+	r, err := Audit(t.Context(), cfg, AuditOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	tables := map[string]bool{}
+	for _, s := range r.Stores {
+		names = append(names, s.Store)
+		for _, c := range s.Columns {
+			tables[c.Table] = true
+		}
+	}
+	if fmt.Sprint(names) != "[blobs gate park]" || !r.OK() {
+		t.Errorf("got stores %v and findings %v, want blobs, gate and park, and none", names, r.Findings)
+	}
+	if len(tables) == 0 || len(tables) >= 11 {
+		t.Errorf("got %d tables, want fewer than eleven", len(tables))
+	}
+}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -72,7 +73,7 @@ It exits with 1 if there are findings or the search did not prove itself.`,
 			_, err = io.WriteString(cmd.OutOrStdout(), r.Text()+"\n"+r.Line()+"\n")
 		}
 		if err == nil && !r.OK() {
-			err = &relay.Problem{Err: fmt.Errorf("the audit found what must not be: %d times", len(r.Findings)), Hint: "each says what to do; keep a copy of the report"}
+			err = &relay.Problem{Err: errors.New(map[bool]string{true: "there is a finding", false: "there are findings"}[len(r.Findings) == 1]), Hint: "each says what to do; keep a copy of the report"}
 			if len(r.Findings) == 0 {
 				err = &relay.Problem{Err: fmt.Errorf("the search found %d of %d that were planted", r.Hunted.Found, r.Hunted.Planted), Hint: "nothing that it says can be relied on: run it again, and tell those who make Tacet"}
 			}
