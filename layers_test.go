@@ -79,11 +79,12 @@ const layers = `
 	lab:     client client/transport client/transport/memory client/transport/relay internal/hunt internal/key internal/wire internal/addr internal/invite relay ui/text
 	lab/servers:
 	lab/load: internal/wire relay
+	lab/budget:
 	lab/leak: client client/transport client/transport/relay internal/addr internal/wire relay
 
 	cmd/tacet:       client client/transport client/transport/relay ui/rpc ui/text
 	cmd/tacet-relay: relay relay/setup
-	cmd/tacet-lab:   lab lab/leak lab/load
+	cmd/tacet-lab:   lab lab/budget lab/leak lab/load
 `
 
 // denied lists what must never be linked in, directly or not, and why.

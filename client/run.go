@@ -116,6 +116,9 @@ func (c *Client) state(connected bool, err error) {
 	c.mu.Unlock()
 	if !connected {
 		c.lost(time.Now())
+		if errors.Is(err, transport.ErrEmpty) {
+			c.lookAtPurse() // the realm may just have been heard of
+		}
 	}
 	if errors.Is(err, transport.ErrEmpty) {
 		c.lookAtPurse() // it may just have been heard what there is to be had

@@ -210,7 +210,7 @@ func TestTokensOverRestartsAndDays(t *testing.T) {
 	unix.Store(20_000*aDay + 3600)
 	g := startGated(t, dir, unix, nil)
 	d := g.says()
-	if !d.Has(wire.RoleToken) || d.Gate != "invite" || d.Class != 1024 || d.IssuedDay != 20_000 || len(d.Issuers) != 9 {
+	if !d.Has(wire.RoleToken) || d.Gate != "invite" || d.Class != 4096 || d.IssuedDay != 20_000 || len(d.Issuers) != 9 {
 		t.Errorf("got roles %v, gate %s, class %d, day %d, %d keys", d.Roles, d.Gate, d.Class, d.IssuedDay, len(d.Issuers))
 	}
 	epoch, list := g.member()

@@ -55,7 +55,15 @@ type Conn struct {
 	Set    []int  // numbers of addresses that were watched over it, in order
 	owner  int    // whose it is: known to the lab alone, for scoring
 	bytes  [2]int // carried, in and out
+	pieces [2]int // reads and writes of the relay that carried them
 }
+
+// Owner is whose connection it is, by number. Only who made the people may know.
+func (c *Conn) Owner() int { return c.owner }
+
+// Carried returns the bytes from the client and from the relay, and in how many
+// pieces the relay read and wrote them.
+func (c *Conn) Carried() (bytes, pieces [2]int) { return c.bytes, c.pieces }
 
 // Recorder keeps what passes a relay's connections, as the relay itself reads and
 // writes it. Numbers stand for addresses: the same number is the same address.
@@ -142,6 +150,7 @@ func (c *recorded) heard(way int, b []byte) {
 	c.r.mu.Lock()
 	defer c.r.mu.Unlock()
 	c.to.bytes[way] += len(b)
+	c.to.pieces[way]++
 	p := &c.parts[way]
 	p.rest = append(p.rest, b...)
 	for c.take(p, way == 0) {
