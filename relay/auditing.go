@@ -19,6 +19,7 @@ import (
 	"github.com/tacet-chat/tacet/internal/hunt"
 	"github.com/tacet-chat/tacet/relay/internal/audit"
 	"github.com/tacet-chat/tacet/relay/internal/sqlite"
+	"github.com/tacet-chat/tacet/relay/internal/wake"
 )
 
 // AuditReport is the outcome of an audit.
@@ -224,8 +225,8 @@ func (o oneFile) ReadDir(string) ([]fs.DirEntry, error) {
 
 // sortOf says what a file in the data directory may hold.
 func sortOf(name string) audit.Sort {
-	if base, _, _ := strings.Cut(filepath.Base(name), "-"); strings.HasSuffix(base, ".db") {
-		return audit.Stored // with -wal and -shm
+	if base, _, _ := strings.Cut(filepath.Base(name), "-"); strings.HasSuffix(base, ".db") || base == wake.SpentFile {
+		return audit.Stored // with -wal and -shm; or hashes
 	}
 	return audit.Kept
 }
