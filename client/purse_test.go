@@ -131,6 +131,7 @@ func TestNewcomerByOneLink(t *testing.T) {
 }
 
 func TestInviteIsNeeded(t *testing.T) {
+	long(t)
 	in(t, func(t *testing.T) {
 		r := newRealm(1800)
 		g := r.wantsTokens("invite")
@@ -186,6 +187,7 @@ func TestInviteIsNeeded(t *testing.T) {
 // People of two realms that want tokens write to each other, over weeks: each
 // gives the other tokens, and more before they run out.
 func TestGuestsOfTwoRealms(t *testing.T) {
+	long(t)
 	in(t, func(t *testing.T) {
 		one, two := city("one.test"), city("two.test")
 		g, h := one.wantsTokens("invite"), two.wantsTokens("invite")
@@ -260,6 +262,7 @@ func TestTwoDaysAway(t *testing.T) {
 
 // An empty purse waits, says until when, and goes on by itself.
 func TestEmptyPurseWaits(t *testing.T) {
+	long(t)
 	in(t, func(t *testing.T) {
 		r := newRealm(1800)
 		g := r.wantsTokens("invite")
@@ -305,6 +308,7 @@ func TestEmptyPurseWaits(t *testing.T) {
 
 // A relay that lost its store has new keys: everything is had anew, and told.
 func TestRelayLosesItsStore(t *testing.T) {
+	long(t)
 	in(t, func(t *testing.T) {
 		r := newRealm(1800)
 		g := r.wantsTokens("invite")
@@ -334,6 +338,7 @@ func TestRelayLosesItsStore(t *testing.T) {
 
 // A relay that shows one of its users keys of their own gets nothing from them.
 func TestKeysForOneUserAlone(t *testing.T) {
+	long(t)
 	in(t, func(t *testing.T) {
 		r := newRealm(1800)
 		g := r.wantsTokens("invite")

@@ -221,6 +221,13 @@ func (d *device) status(r *realm) purse.Status {
 	return purse.Status{}
 }
 
+// long leaves a test out where the race detector makes a batch take seconds.
+func long(t *testing.T) {
+	if testing.Short() {
+		t.Skip("SKIPPED 1 test of the purse: short")
+	}
+}
+
 func TestNewMemberPaysAtOnceAndIsNamedLinkable(t *testing.T) {
 	d, r := newDevice(t), newRealm(t)
 	if err := d.Of(r.pin).Ready(t.Context(), transport.PayPut); !errors.Is(err, transport.ErrEmpty) {
@@ -319,6 +326,7 @@ func TestSameRequestAfterACrash(t *testing.T) {
 // A device that is there every day always has tokens that have rested, and
 // fetches once a day, at an hour that differs.
 func TestTokensAreThereAheadOfNeed(t *testing.T) {
+	long(t)
 	d, r := newDevice(t), newRealm(t)
 	d.member(r)
 	d.now = d.now.Add(time.Hour)
@@ -349,6 +357,7 @@ func TestTokensAreThereAheadOfNeed(t *testing.T) {
 }
 
 func TestFreshTokensRest(t *testing.T) {
+	long(t)
 	d, r := newDevice(t), newRealm(t)
 	d.member(r)
 	d.now = d.now.Add(36 * time.Hour) // the second day
@@ -365,6 +374,7 @@ func TestFreshTokensRest(t *testing.T) {
 // Who was away for days has guest tokens of its own to come back with; without
 // them it waits for the hour, and says until when.
 func TestComingBackAfterDays(t *testing.T) {
+	long(t)
 	d, r := newDevice(t), newRealm(t)
 	d.member(r)
 	d.now = d.now.Add(5 * 24 * time.Hour)
@@ -430,6 +440,7 @@ func TestOtherKeysAreRefused(t *testing.T) {
 }
 
 func TestLostStoreIsTakenOnceInSevenDays(t *testing.T) {
+	long(t)
 	d, r := newDevice(t), newRealm(t)
 	d.member(r)
 	lost := newRealm(t)
@@ -491,6 +502,7 @@ func TestForgedProofIsNotUsed(t *testing.T) {
 }
 
 func TestGuestsAreGivenTokensAndOwnReserveStays(t *testing.T) {
+	long(t)
 	d, r := newDevice(t), newRealm(t)
 	d.member(r)
 	friend := newDevice(t)
