@@ -92,6 +92,9 @@ func TestTwoWhoAreNeverThereTogether(t *testing.T) {
 		if n := r.left(); n != 0 {
 			t.Errorf("got %d cells at the relay, want none", n)
 		}
-		t.Logf("%d cells were parked, %d puts, takes %v", r.lot.count, r.counted("put"), r.lot.takes)
+		puts := r.counted("put")
+		r.lot.mu.Lock()
+		defer r.lot.mu.Unlock()
+		t.Logf("%d cells were parked, %d puts, takes %v", r.lot.count, puts, r.lot.takes)
 	})
 }

@@ -53,6 +53,17 @@ func (r *realm) left() (n int) {
 	return len(r.lot.rows)
 }
 
+// all returns what waits.
+func (l *lot) all() (rows []lotRow) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, r := range l.rows {
+		rows = append(rows, r)
+	}
+	return rows
+}
+
+// sweep throws away what is over. The caller holds the lock.
 func (l *lot) sweep() {
 	for id, row := range l.rows {
 		if !time.Now().Before(row.until) {

@@ -159,7 +159,7 @@ func TestKeepBoundsWhatIsParked(t *testing.T) {
 		if n := r.left(); n != 1 || ada.state(sent[0]) != Offered || ada.state(sent[1]) != Parked {
 			t.Errorf("got %d rows, states %s and %s, want the longer one parked", n, ada.state(sent[0]), ada.state(sent[1]))
 		}
-		for _, row := range r.lot.rows {
+		for _, row := range r.lot.all() {
 			if row.until.After(sent[1].Sent.Add(3 * time.Hour)) {
 				t.Errorf("a row stays until %v after it was sent, want 3 h at the most", row.until.Sub(sent[1].Sent))
 			}
@@ -206,7 +206,7 @@ func TestBriefVisits(t *testing.T) {
 		if n := r.left(); n != 4 {
 			t.Errorf("got %d rows, want the four cells of a hello", n)
 		}
-		for _, row := range r.lot.rows {
+		for _, row := range r.lot.all() {
 			if d := row.until.Sub(inv.Expires); d > 0 || d < -25*time.Hour {
 				t.Errorf("a hello is kept until %v beyond its invite's end", d)
 			}

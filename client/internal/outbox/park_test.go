@@ -2,12 +2,12 @@ package outbox
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
+	"slices"
 	"sync"
 	"testing"
 	"time"
-
-	"crypto/rand"
 )
 
 // garage is a scripted Parker.
@@ -53,6 +53,13 @@ func (g *garage) lie(f func()) {
 	f()
 }
 
+// parked returns the batches so far.
+func (g *garage) parked() [][]int64 {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return slices.Clone(g.batches)
+}
+
 // of counts how often a copy was parked.
 func (g *garage) of(id int64) (n int) {
 	g.mu.Lock()
@@ -94,12 +101,12 @@ func TestWhatASilentDeviceMissesIsParked(t *testing.T) {
 		}
 		o := w.startParking(g, time.Minute)
 		pass(20 * time.Second)
-		if len(g.batches) != 0 {
-			t.Errorf("got %d batches after 20 s, want none", len(g.batches))
+		if len(g.parked()) != 0 {
+			t.Errorf("got %d batches after 20 s, want none", len(g.parked()))
 		}
 		pass(4 * time.Minute)
-		if len(g.batches) != 3 || len(g.batches[0]) != MaxPark || g.batches[0][0] != 1 || g.batches[2][7] != 40 {
-			t.Errorf("got batches %v, want 16, 16 and 8, the oldest first", g.batches)
+		if len(g.parked()) != 3 || len(g.parked()[0]) != MaxPark || g.parked()[0][0] != 1 || g.parked()[2][7] != 40 {
+			t.Errorf("got batches %v, want 16, 16 and 8, the oldest first", g.parked())
 		}
 		if st := o.Status(7); st.Kept != 40 || st.Waiting != 40 || !st.Silent {
 			t.Errorf("got status %+v, want all 40 kept", st)
@@ -172,11 +179,13 @@ func TestParkingIsRenewed(t *testing.T) {
 		if len(w.ended) != 1 {
 			t.Errorf("got %v ended, want the row", w.ended)
 		}
-		for i := 1; i < len(g.at); i++ {
-			if d := g.at[i].Sub(g.at[i-1]); d < week {
-				t.Errorf("got it parked again after %v, want a week at the least", d)
+		g.lie(func() {
+			for i := 1; i < len(g.at); i++ {
+				if d := g.at[i].Sub(g.at[i-1]); d < week {
+					t.Errorf("got it parked again after %v, want a week at the least", d)
+				}
 			}
-		}
+		})
 	})
 }
 
@@ -196,8 +205,8 @@ func TestWhatIsParkedStaysSoOverARestart(t *testing.T) {
 		pass(10 * time.Second)
 		o.Reconnected()
 		pass(3 * time.Second)
-		if len(g.batches) == 0 || g.of(9) != 1 || g.of(10) != 1 {
-			t.Errorf("got batches %v, want what was offered before the process began parked at once", g.batches)
+		if len(g.parked()) == 0 || g.of(9) != 1 || g.of(10) != 1 {
+			t.Errorf("got batches %v, want what was offered before the process began parked at once", g.parked())
 		}
 		for id := int64(1); id <= 5; id++ {
 			if g.of(id) != 0 {
@@ -249,7 +258,7 @@ func TestAProcessThatEndsSoonParksAtOnce(t *testing.T) {
 		}
 		ctx, stop := context.WithTimeout(t.Context(), time.Second)
 		defer stop()
-		g.hold = make(chan struct{})
+		g.lie(func() { g.hold = make(chan struct{}) })
 		o.Add(w.add(2, 7))
 		pass(3 * time.Second)
 		o.Rested(ctx) // ctx is over: it does not wait for ever
