@@ -104,8 +104,7 @@ func Inventory() []Table {
 		{"Redis", "root", "one hash: what all tokens of the realm hang on", []Column{
 			{"seed", "as in gate", "as in gate", "until Redis ends", "as in gate"},
 			{"key", "as in gate", "as in gate", "until Redis ends", "as in gate"},
-			{"began", "as in gate", "as in gate", "until Redis ends", nothing},
-			{"id", "random bytes", "a node notices that the root is another one", "until Redis ends", nothing},
+			{"began", "as in gate", "as in gate; a mark names it, so a node notices that the root is another one", "until Redis ends", nothing},
 			{"run", "what Redis calls its present run", "to notice that it lost anything", "until Redis ends", nothing},
 		}},
 		{"Redis", "days", "one set: the days that have what follows", []Column{
