@@ -78,7 +78,7 @@ const layers = `
 	ui/rpc:  client
 	lab:     client client/transport client/transport/memory client/transport/relay internal/hunt internal/key internal/wire internal/addr internal/invite relay ui/text
 	lab/servers:
-	lab/load: internal/wire relay
+	lab/load: internal/wire lab/servers relay
 	lab/budget:
 	lab/leak: client client/transport client/transport/relay internal/addr internal/wire relay
 
@@ -119,9 +119,10 @@ var onlyIn = map[string]string{
 	"github.com/ncruces/go-sqlite3/driver":       "client/internal/vault relay/internal/sqlite",
 	"github.com/ncruces/go-sqlite3/vfs/adiantum": "client/internal/vault",
 	"github.com/redis/go-redis/v9":               "relay/internal/redis",
-	"github.com/jackc/pgx/v5":                    "relay/internal/postgres",
+	"github.com/jackc/pgx/v5":                    "relay/internal/postgres lab/load",
 	"github.com/jackc/pgx/v5/pgconn":             "relay/internal/postgres",
-	"github.com/jackc/pgx/v5/pgxpool":            "relay/internal/postgres",
+	"github.com/jackc/pgx/v5/pgxpool":            "relay/internal/postgres lab/load",
+	"github.com/rabbitmq/amqp091-go":             "lab/load",
 	"github.com/caddyserver/certmagic":           "relay/internal/acme",
 	"github.com/letsencrypt/pebble/v2/wfe":       "relay/internal/acme/acmetest",
 	"filippo.io/age":                             "relay relay/internal/archive cmd/tacet-relay",

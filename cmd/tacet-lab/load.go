@@ -16,7 +16,7 @@ func loadCommand(ran *bool) *cobra.Command {
 		Short: "Measure a relay, and other brokers beside it",
 		Args:  cobra.NoArgs,
 	}
-	cmd.AddCommand(liveCommand(ran), soakCommand(ran), holdCommand(ran))
+	cmd.AddCommand(liveCommand(ran), soakCommand(ran), holdCommand(ran), parkCommand(ran))
 	return cmd
 }
 
@@ -163,5 +163,51 @@ goroutines or memory behind.`,
 	f.BoolVar(&o.Plain, "plain", false, "without TLS")
 	f.BoolVar(&o.Short, "short", false, "with few of everything")
 	f.BoolVar(&asJSON, "json", false, "print one JSON document instead of a line")
+	return cmd
+}
+
+func parkCommand(ran *bool) *cobra.Command {
+	var o load.ParkOptions
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:   "park",
+		Short: "Put cells to wait, take and delete them, and say how many a second",
+		Long: `Put cells to wait, take and delete them, and say how many a second.
+
+The store of parked cells alone, in this process; a whole relay, in one of its
+own, over sockets; and with --vs the same in a durable table of PostgreSQL and in
+durable queues of RabbitMQ with persistent messages and confirms, which are
+started privately. Each has its turn in each round; ratios are within a round. A
+peer that is not installed is left out. The store and the relay answer when a
+cell would survive their own end; PostgreSQL and RabbitMQ when it would survive
+that of the machine.
+
+The last line is
+  park: store N/s, relay N/s, store by postgres R, store by rabbitmq R
+for the largest batch: medians, and the store's rate by the peer's.`,
+		Example: `  tacet-lab load park --vs postgres,rabbitmq`,
+		Args:    cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			*ran = true
+			o.Progress = os.Stderr
+			r, err := load.Park(cmd.Context(), o)
+			if err != nil {
+				return err
+			}
+			if asJSON {
+				return r.JSON(os.Stdout)
+			}
+			return r.Table(os.Stdout)
+		},
+	}
+	f := cmd.Flags()
+	f.StringSliceVar(&o.Vs, "vs", nil, "what to compare with: "+strings.Join(load.ParkPeers(), ", "))
+	f.IntVar(&o.Rounds, "rounds", 0, "turns of each (5)")
+	f.DurationVar(&o.Length, "length", 0, "measured time of each turn (3s)")
+	f.IntVar(&o.Workers, "workers", 0, "at a time (32)")
+	f.IntSliceVar(&o.Batches, "batch", nil, "cells that a worker puts, takes and acks together (1,16)")
+	f.StringVar(&o.Profiles, "cpuprofile", "", "directory for CPU profiles of the relay, one for each turn")
+	f.BoolVar(&o.Short, "short", false, "everything as small as it can be, to see that it works")
+	f.BoolVar(&asJSON, "json", false, "print one JSON document instead of a table")
 	return cmd
 }

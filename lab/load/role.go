@@ -70,8 +70,9 @@ func hear(in *bufio.Reader, v any) error {
 
 // relayOrder is what a relay is told, first what it is, then what to do.
 type relayOrder struct {
-	TLS  bool `json:"tls,omitempty"`
-	Ping int  `json:"ping,omitempty"` // seconds, 0 for the default
+	TLS  bool   `json:"tls,omitempty"`
+	Park string `json:"park,omitempty"` // data directory: cells are parked there
+	Ping int    `json:"ping,omitempty"` // seconds, 0 for the default
 
 	Free    bool   `json:"free,omitempty"`    // collect garbage and give memory back
 	Profile string `json:"profile,omitempty"` // file to write a CPU profile to, from now
@@ -97,6 +98,9 @@ func playRelay(in *bufio.Reader) error {
 	cfg := relay.Config{Listen: "127.0.0.1:0", TLS: "off", Ping: o.Ping, MaxConnections: 1_000_000, Log: os.Stderr}
 	if o.TLS {
 		cfg.TLS = "on"
+	}
+	if o.Park != "" {
+		cfg.Data, cfg.Roles = o.Park, []string{relay.RoleLive, relay.RolePark}
 	}
 	r, err := relay.New(cfg)
 	if err != nil {
