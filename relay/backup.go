@@ -188,6 +188,9 @@ func (r *Relay) copiers() map[string]copier {
 	if r.disk != nil {
 		all[blobFile] = r.disk
 	}
+	if r.keeps.disk != nil {
+		all[gateFile] = r.keeps.disk
+	}
 	return all
 }
 

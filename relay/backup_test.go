@@ -217,3 +217,39 @@ func TestABrokenRestoreStartsNothing(t *testing.T) {
 		t.Error("a realm key was made")
 	}
 }
+
+// Every store that lies there and belongs into a backup is in it, whether the
+// relay makes the copies or nobody runs, and members' invites come back.
+func TestALiveBackupHoldsEveryStoreThatOneAtRestHolds(t *testing.T) {
+	cfg := Config{Data: dir(t), Listen: "127.0.0.1:0", Gate: "invite", Roles: []string{RoleLive, RoleBlob, RolePark}}
+	s := start(t, cfg)
+	s.realm(t)
+	cfg.fill()
+	made, err := Invite(t.Context(), cfg, InviteOptions{Name: "relay.example", Uses: 3, Days: 7})
+	if err != nil {
+		t.Fatal(err)
+	}
+	lock, keys := padlock(t)
+	for _, live := range []bool{true, false} {
+		if !live {
+			s.stop()
+		}
+		var file bytes.Buffer
+		if _, err := WriteBackup(t.Context(), Backup{Data: cfg.Data, Recipients: []age.Recipient{lock}}, &file); err != nil {
+			t.Fatal(err)
+		}
+		into := filepath.Join(dir(t), "new")
+		b, err := Restore(bytes.NewReader(file.Bytes()), keys, into)
+		if err != nil || strings.Join(b.Stores, " ") != "blobs.db gate.db" {
+			t.Errorf("live %t: got the stores %q, %v", live, b.Stores, err)
+		}
+		if _, err := os.Stat(filepath.Join(into, parkFile)); err == nil {
+			t.Errorf("live %t: parked cells are in the backup", live)
+		}
+		there := cfg
+		there.Data = into
+		if list, err := Invites(t.Context(), there); err != nil || len(list) != 1 || list[0].ID != made.ID {
+			t.Errorf("live %t: got the invites %v, %v, want %s", live, list, err, made.ID)
+		}
+	}
+}
