@@ -57,7 +57,7 @@ const layers = `
 	relay/internal/gate:      internal/key internal/token internal/wire
 	relay/internal/proxy:
 	relay/internal/ws:
-	relay/internal/wake:      internal/key internal/wake
+	relay/internal/wake:      internal/key internal/wake relay/internal/audit
 	relay/internal/window:    internal/wire
 	relay/internal/bus:       internal/key internal/wire relay/internal/window
 	relay/internal/bus/natslink: relay/internal/bus

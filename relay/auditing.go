@@ -81,6 +81,9 @@ func (r *Relay) audited() map[string]storeFacts {
 	if r.keeps.disk != nil {
 		all["gate"] = r.keeps.disk
 	}
+	if r.gateway != nil && r.gateway.Kept() {
+		all["wake"] = r.gateway
+	}
 	if r.shared.db != nil {
 		all["PostgreSQL"] = r.shared.db
 	}

@@ -115,7 +115,7 @@ func TestMemoryIsSearched(t *testing.T) {
 // Whatever roles are on, every store is asked, and has nothing that is in no
 // inventory.
 func TestEveryStoreIsAudited(t *testing.T) {
-	cfg := Config{Data: dir(t), Gate: "invite", Roles: []string{RoleLive, RoleBlob, RolePark}}
+	cfg := Config{Data: dir(t), Gate: "invite", Roles: []string{RoleLive, RoleBlob, RolePark, RoleWake}}
 	start(t, cfg).realm(t)
 	r, err := Audit(t.Context(), cfg, AuditOptions{})
 	if err != nil {
@@ -129,8 +129,8 @@ func TestEveryStoreIsAudited(t *testing.T) {
 			tables[c.Table] = true
 		}
 	}
-	if fmt.Sprint(names) != "[blobs gate park]" || !r.OK() {
-		t.Errorf("got stores %v and findings %v, want blobs, gate and park, and none", names, r.Findings)
+	if fmt.Sprint(names) != "[blobs gate park wake]" || !r.OK() {
+		t.Errorf("got stores %v and findings %v, want blobs, gate, park and wake, and none", names, r.Findings)
 	}
 	if len(tables) == 0 || len(tables) >= 11 {
 		t.Errorf("got %d tables, want fewer than eleven", len(tables))

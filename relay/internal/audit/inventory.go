@@ -64,6 +64,10 @@ func Inventory() []Table {
 			{"day", "a UTC day; 0 for the key of ids", "to destroy the key when the day is over", "until the end of that day; 0 stays", "nothing"},
 			{"secret", "32 random bytes", "to seal bodies so that they die with the day, and to make ids", "as day", "bodies of that day, while it lasts"},
 		}},
+		{"wake", "ticket", "one entry for each wake ticket that a gateway opened and pushed for, in the file wake.spent", []Column{
+			{"day", "the UTC day on which the ticket expires", "to forget the entry then", "until the end of that day; no backup has it", "nothing finer than that the ticket was used in the seven days before"},
+			{"hash", "8 bytes of the ticket's id, hashed under a key that is made of the realm key", "a ticket wakes once", "as day", "whoever knows the id, and has the realm key: the device that made the ticket; no endpoint, no key. Entries since the file was last written anew, at least once a day on which one ends, are in the order of their use"},
+		}},
 		{"PostgreSQL", "tacet", "one row about the database itself", []Column{
 			{"version", "a number", "so that an older program leaves the tables alone", "as long as the database", nothing},
 			{"realm", "fingerprint of the realm key", "so that no other realm writes here", "as long as the database", "the realm, whose key is public"},

@@ -23,12 +23,13 @@ const (
 	maxSpent   = 1 << 20
 	labelSpent = "tacet/v1/relay/wake/spent"
 	daySeconds = 86400
+	lastDay    = tickets.MaxLife/daySeconds + 1 // days from now on which a ticket may end, at most
 )
 
 // spent knows the tickets that were used, by keyed hashes of their ids, until
-// the end of the day on which they expire. It is a file that only grows, and is
-// written anew when half of it is over: a table would keep no more, and cost a
-// store.
+// the end of the day on which they expire. It is a file that only grows, and the
+// first sweep of a day writes it anew without what is over, in no order: a table
+// would keep no more, and cost a store.
 //
 // A ticket that it forgets may wake its device once more, within the limits. So
 // a lost file, and what a power cut took, harm nobody, and nothing waits for the
@@ -55,8 +56,11 @@ func openSpent(dir string, secret key.Wake, now time.Time) (*spent, error) {
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("reading spent wake tickets: %w", err)
 	}
+	last := day(now) + lastDay
 	for ; len(b) >= entrySize; b = b[entrySize:] {
-		s.add(binary.BigEndian.Uint32(b), binary.BigEndian.Uint64(b[4:]))
+		if d := binary.BigEndian.Uint32(b); d <= last { // else no ticket has it: a write was cut short
+			s.add(d, binary.BigEndian.Uint64(b[4:]))
+		}
 	}
 	s.forget(day(now))
 	return s, s.rewrite()
@@ -117,12 +121,13 @@ func (s *spent) forget(today uint32) {
 	}
 }
 
-// sweep forgets what is over, in the file too once that is half of it.
+// sweep forgets what is over, in the file too. A file that lacks something, since
+// it could not be written, is made whole.
 func (s *spent) sweep(now time.Time) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.forget(day(now))
-	if s.file == nil || s.lines <= 2*s.n && s.lines-s.n < 4096 {
+	if s.file != nil && s.lines == s.n {
 		return nil
 	}
 	return s.rewrite()
