@@ -142,6 +142,7 @@ func (s *session) serve() {
 	second := s.p.cfg.Proofs.Second()
 	greeting := append(append([]byte{byte(wire.FrameGreeting)}, s.proof.Nonce[:]...), second[:]...)
 	if s.out.frame(greeting) != nil {
+		close(s.frames) // nobody reads: end waits for that
 		return
 	}
 	go s.read()
