@@ -67,19 +67,24 @@ func (f *file) gather(c *call) []*call {
 // not last, then all writes in one transaction. If that fails each write is
 // tried alone, so that one which does not fit takes no other down.
 func (f *file) serve(batch []*call) {
-	if err := f.ready(); err != nil { // one that was to be opened anew and could not
-		for _, c := range batch {
-			c.done <- err
-		}
-		return
-	}
 	var writes []*call
 	for _, c := range batch {
 		if c.write {
 			writes = append(writes, c)
+		} else if err := f.ready(); err != nil { // one that was to be opened anew and could not
+			c.done <- err
 		} else {
 			c.done <- c.do()
 		}
+	}
+	if len(writes) == 0 {
+		return
+	}
+	if err := f.ready(); err != nil { // it may just have been tried
+		for _, c := range writes {
+			c.done <- err
+		}
+		return
 	}
 	err := f.commit(writes)
 	for _, c := range writes {
