@@ -65,13 +65,20 @@ func (k *Keeper) Context(r *http.Request, id [wire.ContextSize]byte) (c *Context
 	if k == nil {
 		return nil, 0
 	}
-	if c := k.contexts.find(id, k.period(), false); c != nil {
+	c, now := k.contexts.find(id, k.period)
+	if c != nil {
 		return c, 0
 	}
-	if status := k.Admit(r, token.PutContext, id[:]); status != 0 {
+	// A token that is honoured again opens no second context: not in another period,
+	// and not at another node.
+	place := binary.BigEndian.AppendUint64(k.node[:len(k.node):len(k.node)], now)
+	if status := k.admit(r, token.PutContext, id[:], place, token.Member, token.Guest); status != 0 {
 		return nil, status
 	}
-	return k.contexts.find(id, k.period(), true), 0
+	if c = k.contexts.open(id, now, k.period); c == nil {
+		return nil, http.StatusUnauthorized
+	}
+	return c, 0
 }
 
 // period is a live period.
@@ -99,18 +106,26 @@ type contexts struct {
 	all    map[uint64]*Context
 }
 
-// find returns the context of an id, or nil if there is none and none is to be opened.
-func (c *contexts) find(id [wire.ContextSize]byte, p period, open bool) *Context {
+// find returns the context of an id, nil if there is none, and the number of the
+// period that runs.
+func (c *contexts) find(id [wire.ContextSize]byte, now func() period) (x *Context, running uint64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.all == nil || c.period != p.number {
-		c.all, c.period = map[uint64]*Context{}, p.number
-		rand.Read(c.key[:])
+	p := now()
+	return c.all[c.at(id, p)], p.number
+}
+
+// open returns the context of an id, a new one if there is none. It returns nil
+// if the period is over for which it was paid.
+func (c *contexts) open(id [wire.ContextSize]byte, paid uint64, now func() period) *Context {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	p := now()
+	at := c.at(id, p)
+	if p.number != paid {
+		return nil
 	}
-	sum := key.Hash(labelContext, c.key[:], id[:])
-	at := binary.BigEndian.Uint64(sum[:])
-	x := c.all[at]
-	if x != nil || !open {
+	if x := c.all[at]; x != nil {
 		return x
 	}
 	for other := range c.all { // any
@@ -119,7 +134,18 @@ func (c *contexts) find(id [wire.ContextSize]byte, p period, open bool) *Context
 		}
 		delete(c.all, other)
 	}
-	x = &Context{ends: p.ends}
+	x := &Context{ends: p.ends}
 	c.all[at] = x
 	return x
+}
+
+// at returns the place of an id in the period that runs. Callers hold mu, and have
+// asked for the period while they did: so no late one puts the clock back.
+func (c *contexts) at(id [wire.ContextSize]byte, p period) uint64 {
+	if c.all == nil || c.period != p.number {
+		c.all, c.period = map[uint64]*Context{}, p.number
+		rand.Read(c.key[:])
+	}
+	sum := key.Hash(labelContext, c.key[:], id[:])
+	return binary.BigEndian.Uint64(sum[:])
 }

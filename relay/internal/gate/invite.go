@@ -47,18 +47,41 @@ func (k *Keeper) invite(r *http.Request, hash [32]byte, days byte) (status int) 
 	case Day(k.invited.Load()) == today: // and the token is kept
 		return http.StatusTooManyRequests
 	}
-	if status := k.admit(r, token.RealmInvite, hash[:], token.Member); status != 0 {
+	if status := k.admit(r, token.RealmInvite, hash[:], nil, token.Member); status != 0 {
 		return status
 	}
 	ctx, cancel := call(r.Context())
 	defer cancel()
+	k.inviting.Lock()
+	defer k.inviting.Unlock()
+	if k.made.knows(hash, today) {
+		return 0 // it may be used by now
+	}
 	if status := k.slot(ctx, hash, today); status != 0 {
 		return status
 	}
 	if err := k.cfg.Members.AddInvite(ctx, Invite{Hash: hash, Uses: 1, Last: today + Day(days)}); err != nil {
 		return k.trouble(ctx, err).status()
 	}
+	k.made.all[hash] = struct{}{}
 	return 0
+}
+
+// made remembers the invites that members made today, as many as they may: one
+// that was used must not come back because its maker asks again. After a restart,
+// or at another node, each comes back once at most.
+type made struct {
+	day Day
+	all map[[32]byte]struct{}
+}
+
+// knows reports whether an invite was made today. Callers hold inviting.
+func (m *made) knows(hash [32]byte, today Day) bool {
+	if m.all == nil || m.day != today {
+		m.day, m.all = today, map[[32]byte]struct{}{}
+	}
+	_, ok := m.all[hash]
+	return ok
 }
 
 // slot takes one of the invites that members may make today. All nodes take

@@ -24,7 +24,7 @@ const (
 	labelInvite     = "tacet/v1/gate/invite"     // hash of a realm invite's secret 32
 	labelCredential = "tacet/v1/gate/credential" // hash of a credential 32
 	labelSpent      = "tacet/v1/gate/spent"      // mark of a token, parts: kind 1, epoch 4, nonce 16
-	labelUse        = "tacet/v1/gate/use"        // what it was spent on, part: request hash 32
+	labelUse        = "tacet/v1/gate/use"        // what it was spent on, parts: request hash 32, place
 	labelIssued     = "tacet/v1/gate/issued"     // mark of a part, parts: kind 1, epoch 4, part 1, credential 32
 	labelElements   = "tacet/v1/gate/elements"   // what was issued, part: SHA-256 of the blinded elements 32
 	labelBought     = "tacet/v1/gate/bought"     // a purchase by puzzle, part: binding 32
@@ -104,7 +104,10 @@ type Keeper struct {
 	recent   recent
 	times    times
 	contexts contexts
+	node     [16]byte // random: contexts are this node's alone
 	line     line
+	inviting sync.Mutex // held while a member's invite is made
+	made     made
 	invited  atomic.Uint32 // the day on which members have made all the invites they may
 }
 
@@ -123,6 +126,9 @@ func NewKeeper(ctx context.Context, cfg KeeperConfig) (*Keeper, error) {
 		issuing: NewRoom(issuePlaces), batches: make(chan struct{}, min(2, half)), bodies: NewRoom(bodyRoom),
 		recent: newRecent(), times: times{all: map[uint64]uint8{}}, contexts: contexts{max: cfg.Contexts},
 		line: newLine(cfg.Places, min(2, half)),
+	}
+	if _, err := io.ReadFull(cfg.Random, k.node[:]); err != nil {
+		return nil, fmt.Errorf("naming contexts: %w", err)
 	}
 	return k, k.load(ctx)
 }

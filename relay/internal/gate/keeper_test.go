@@ -409,3 +409,69 @@ func TestRefusalsNameNothing(t *testing.T) {
 		}
 	}
 }
+
+// A token whose answer was lost is honoured again, and opens no second context in
+// the period that began meanwhile, nor at another node of the same store.
+func TestATokenOpensOneContext(t *testing.T) {
+	store := &forgiving{Spent: memory.NewGate(100, seeded()), uses: map[uint64]uint64{}}
+	r := open(t, func(c *gate.KeeperConfig) { c.Spent = store })
+	other := open(t, func(c *gate.KeeperConfig) { c.Spent = store })
+	list, id := todays(t, 1), [16]byte(id16(7))
+	pay := func() *http.Request {
+		return bearing(&list[0], token.Member, uint32(today), token.PutContext, id[:])
+	}
+	end := int64(noon/3600+1) * 3600
+	r.unix.Store(end - 1)
+	other.unix.Store(end - 1)
+	_, status := r.Context(pay(), id)
+	want(t, "the last second of a period", status, 0)
+	_, status = r.Context(pay(), id)
+	want(t, "once more", status, 0)
+	_, status = other.Context(pay(), id)
+	want(t, "at another node", status, 401)
+	r.unix.Store(end)
+	_, status = r.Context(pay(), id)
+	want(t, "the first second of the next period", status, 401)
+}
+
+// forgiving answers Again, as a store that several nodes share may.
+type forgiving struct {
+	gate.Spent
+	uses map[uint64]uint64
+}
+
+func (f *forgiving) Spend(ctx context.Context, m gate.Mark) (gate.Verdict, error) {
+	if use, ok := f.uses[m.Hash]; ok && use == m.Request {
+		return gate.Again, nil
+	}
+	v, err := f.Spent.Spend(ctx, m)
+	if v == gate.First {
+		f.uses[m.Hash] = m.Request
+	}
+	return v, err
+}
+
+// An invite of a member that was used is not made again: the bound of a day is one
+// of new members.
+func TestAnInviteOfAMemberMakesOneMember(t *testing.T) {
+	r, list := open(t, nil), todays(t, 2)
+	secret := [32]byte{5}
+	hash := gate.InviteHash(secret[:])
+	body := append(hash[:], 3)
+	make := func(i int) int {
+		q := bearing(&list[i], token.Member, uint32(today), token.RealmInvite, hash[:])
+		status, _ := r.post("/v1/member/invite", someone, body, wire.HeaderToken, q.Header.Get(wire.HeaderToken))
+		return status
+	}
+	join := func(credential byte) int {
+		status, _ := r.post("/v1/member", someone, append(secret[:], bytes.Repeat([]byte{credential}, 32)...))
+		return status
+	}
+	want(t, "making one", make(0), 204)
+	want(t, "its answer was lost", make(0), 204)
+	want(t, "the member that it makes", join(1), 204)
+	want(t, "the same request again", make(0), 204)
+	want(t, "another member", join(2), 403)
+	want(t, "the same invite with another token", make(1), 204)
+	want(t, "another member", join(2), 403)
+}

@@ -38,11 +38,12 @@ func (k *Keeper) Admit(r *http.Request, p token.Purpose, binding []byte) (status
 	if k == nil {
 		return 0
 	}
-	return k.admit(r, p, binding, token.Member, token.Guest)
+	return k.admit(r, p, binding, nil, token.Member, token.Guest)
 }
 
-// admit is Admit for some kinds of tokens.
-func (k *Keeper) admit(r *http.Request, p token.Purpose, binding []byte, kinds ...token.Kind) (status int) {
+// admit is Admit for some kinds of tokens. A token is honoured again within one
+// place alone, which is any bytes.
+func (k *Keeper) admit(r *http.Request, p token.Purpose, binding, place []byte, kinds ...token.Kind) (status int) {
 	t, ok := presented(r)
 	if !ok {
 		return http.StatusUnauthorized
@@ -66,7 +67,7 @@ func (k *Keeper) admit(r *http.Request, p token.Purpose, binding []byte, kinds .
 		return status
 	}
 	kind, epoch := scope(t.Kind, t.Epoch)
-	m := Mark{Root: s.root.Began, Until: until(t.Kind, t.Epoch), Hash: s.hash(labelSpent, kind, epoch, t.Nonce[:]), Request: s.hash(labelUse, request[:])}
+	m := Mark{Root: s.root.Began, Until: until(t.Kind, t.Epoch), Hash: s.hash(labelSpent, kind, epoch, t.Nonce[:]), Request: s.hash(labelUse, request[:], place)}
 	again := maxAgain
 	if p == token.PutContext {
 		again = 1 << 30 // however often it comes, it opens one context
