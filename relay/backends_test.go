@@ -3,6 +3,7 @@ package relay
 import (
 	"bytes"
 	"crypto/rand"
+	"encoding/hex"
 	"errors"
 	"io"
 	"net/http"
@@ -98,6 +99,9 @@ func TestNodesShareWhatTheyKeep(t *testing.T) {
 	a.park(t, cells[0])
 	b.park(t, cells[1])
 	b.park(t, cells[0]) // once more, elsewhere
+	if d, err := Disclose(t.Context(), a.cfg, hex.EncodeToString(cells[0].Address[:])); err != nil || len(d.Parked) != 2 {
+		t.Errorf("disclosing: got %+v, %v, want both cells, wherever they were put", d, err)
+	}
 	k := b.taker(t)
 	rows := k.take(o)
 	wantCells(t, rows, cells...)

@@ -28,7 +28,8 @@ func (r *Relay) openParking() error {
 	room := int64(r.cfg.ParkMiB) << 20
 	var store park.Store
 	if r.shared.db != nil {
-		store = r.shared.db.Park(room, r.shared.redis)
+		p := r.shared.db.Park(room, r.shared.redis)
+		store, r.parked.held = p, p
 	} else if r.cfg.Data == "" {
 		room = min(room, maxMemory)
 		m, err := memory.NewPark(room, rand.Reader)
