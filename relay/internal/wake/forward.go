@@ -37,7 +37,7 @@ type Forwarder struct {
 	ctx      context.Context
 	under    sync.WaitGroup
 	forwards int
-	busy     map[[32]byte]int // by the gateway's realm
+	busy     map[[32]byte]int // by the gateway's realm, and by the hash of its name
 }
 
 // NewForwarder returns a forwarder of the realm with that fingerprint. local is
@@ -91,19 +91,25 @@ func (f *Forwarder) start(to tickets.Gateway, ticket []byte) bool {
 	if f.ctx == nil || f.ctx.Err() != nil || f.forwards >= maxForwards {
 		return false
 	}
-	if f.busy[to.Realm] >= perGateway {
+	// Both are the sender's word: many realms at one name are one host.
+	keys := [2][32]byte{to.Realm, sha256.Sum256([]byte(to.Name))}
+	if f.busy[keys[0]] >= perGateway || f.busy[keys[1]] >= perGateway {
 		return true // whether this gateway answers is nobody's business
 	}
 	f.forwards++
-	f.busy[to.Realm]++
+	for _, k := range keys {
+		f.busy[k]++
+	}
 	ctx := f.ctx
 	f.under.Go(func() {
 		defer func() {
 			f.mu.Lock()
 			defer f.mu.Unlock()
 			f.forwards--
-			if f.busy[to.Realm]--; f.busy[to.Realm] == 0 {
-				delete(f.busy, to.Realm)
+			for _, k := range keys {
+				if f.busy[k]--; f.busy[k] == 0 {
+					delete(f.busy, k)
+				}
 			}
 		}()
 		if to.Realm == f.own {
