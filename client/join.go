@@ -142,7 +142,7 @@ func (c *Client) enter(ctx context.Context, e entry, say func(string)) error {
 		return vaultError(err)
 	}
 	switch {
-	case st.Member:
+	case st.Member && (!st.Lost || e.secret == nil || !e.home):
 	case e.secret != nil && e.home:
 		say("becoming a member of the realm")
 		if err := c.join(ctx, gate, e, d.Gate); err != nil {

@@ -319,7 +319,10 @@ func TestDaysAreTakenUntilTheyAreDone(t *testing.T) {
 		if got := visit(); !slices.Equal(got, []uint64{today() - 1, today()}) {
 			t.Errorf("got days %v on day %d, want yesterday and today", got, today())
 		}
-		time.Sleep(10*24*time.Hour + 11*time.Hour + 30*time.Minute)
+		if got := visit(); !slices.Equal(got, []uint64{today()}) {
+			t.Errorf("got days %v on day %d, want no day again that is over and was taken", got, today())
+		}
+		time.Sleep(10*24*time.Hour + 11*time.Hour + 29*time.Minute)
 		got := visit()
 		if len(got) != 12 || got[0] != today()-10 || got[11] != today()+1 {
 			t.Errorf("got days %v on day %d, half an hour before midnight, want the last ten, today and tomorrow", got, today())

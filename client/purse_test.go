@@ -306,6 +306,37 @@ func TestEmptyPurseWaits(t *testing.T) {
 	})
 }
 
+// A relay that does not know a member any more says so, and what a person is told
+// to do about it works: another invite.
+func TestMemberAgain(t *testing.T) {
+	long(t)
+	in(t, func(t *testing.T) {
+		r := newRealm(1800)
+		g := r.wantsTokens("invite")
+		ada := settle(t, "Ada", r)
+		ada.enter(r)
+		g.locked(func() { clear(g.members) })
+		time.Sleep(36 * time.Hour)
+		synctest.Wait()
+		if st := ada.tokens(0); !strings.Contains(st.Trouble, "membership") || !strings.Contains(st.Hint, "accept") {
+			t.Fatalf("got %+v, want it to be told", st)
+		}
+		ada.enter(r)
+		time.Sleep(2 * time.Hour)
+		synctest.Wait()
+		if st := ada.tokens(0); st.Trouble != "" || st.Left < token.Part || len(g.members) != 1 {
+			t.Errorf("got %+v, %d members, want a member with new tokens", st, len(g.members))
+		}
+		ada.enter(r)
+		g.locked(func() {
+			if g.used != 2 {
+				t.Errorf("got %d uses of invites, want none taken by a member", g.used)
+			}
+		})
+		fair(t, g)
+	})
+}
+
 // A relay that lost its store has new keys: everything is had anew, and told.
 func TestRelayLosesItsStore(t *testing.T) {
 	long(t)

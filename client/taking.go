@@ -168,7 +168,7 @@ func (t *taker) from(ctx context.Context, now int64) (day uint64, err error) {
 		return err
 	})
 	today := addr.DayAt(now)
-	if oldest := today - min(today, takeDays); day < oldest || day >= today && today > 0 {
+	if oldest := today - min(today, takeDays); day < oldest || day > today {
 		day = oldest
 	}
 	return day, err

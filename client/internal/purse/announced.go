@@ -111,11 +111,24 @@ func (r *Realm) judge(a transport.Announcement, now time.Time) *Realm {
 		return token.Ends(token.Kind(k.Kind), k.Epoch) < (today-1)*token.DaySeconds
 	})
 	for _, i := range a.Issuers {
+		if far(i, now.Unix()) {
+			continue
+		}
 		if _, ok := next.key(i.Kind, i.Epoch); !ok {
 			next.Keys = append(next.Keys, Known{i.Kind, i.Epoch, i.Key})
 		}
 	}
 	return &next
+}
+
+// far reports whether an epoch lies so far from the present one that no honest
+// relay announces it: what is remembered of a realm must stay small.
+func far(i transport.Issuer, now int64) bool {
+	k := token.Kind(i.Kind)
+	if k != token.Member && k != token.Guest {
+		return true
+	}
+	return i.Epoch > token.EpochAt(k, now)+keysAhead || token.Ends(k, i.Epoch) < (int64(token.MemberEpoch(now))-1)*token.DaySeconds
 }
 
 // differs reports whether there is something to write.

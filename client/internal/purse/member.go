@@ -24,14 +24,14 @@ func InviteHash(secret [32]byte) [32]byte { return key.Hash(labelInvite, secret[
 // Join begins to become a member of a realm, or goes on with it: the credential
 // is committed before anybody hears of it, so that after a crash the same request
 // is made and takes no second use of the invite. It returns nil if this device is
-// a member already.
+// a member already, unless the realm has said that it knows of no such member.
 //
 // spec: purse.md#becoming-a-member
 func (p *Purse) Join(ctx context.Context, pin [32]byte, name string, secret [32]byte) (request []byte, err error) {
 	err = p.Store.Update(ctx, func(tx Tx) error {
 		request = nil
 		r, err := p.record(tx, pin, name)
-		if err != nil || r.Member {
+		if err != nil || r.Member && r.Trouble != Outside {
 			return err
 		}
 		if r.Credential == nil {
@@ -53,13 +53,8 @@ func (p *Purse) record(tx Tx, pin [32]byte, name string) (*Realm, error) {
 	if err != nil {
 		return nil, err
 	}
-	if r == nil {
-		if r, err = newRealm(tx, pin); err != nil {
-			return nil, err
-		}
-		if r == nil {
-			return nil, ErrStale
-		}
+	if r == nil { // however many realms others made us know
+		r = &Realm{Pin: pin, Parts: 1}
 	}
 	if name != "" {
 		r.Name = name
@@ -69,11 +64,16 @@ func (p *Purse) record(tx Tx, pin [32]byte, name string) (*Realm, error) {
 
 // Joined notes that the realm took our credential.
 func (p *Purse) Joined(ctx context.Context, pin [32]byte) error {
+	now := p.now().Unix()
 	err := p.change(ctx, pin, func(r *Realm) {
 		clear(r.Secret)
-		r.Member, r.Secret, r.Puzzles = true, nil, false
-		// What was bought with puzzles until now goes on being spent.
-		r.Had, r.Batches, r.First, r.Trouble = nil, nil, 0, Fine
+		if !r.Member { // what was bought with puzzles until now goes on being spent
+			r.Had, r.Batches, r.First = nil, nil, 0
+		}
+		for i := range r.Batches { // that were refused while it did not know us: the very same again
+			r.Batches[i].At, r.Batches[i].Tries = now, 0
+		}
+		r.Member, r.Secret, r.Puzzles, r.Trouble = true, nil, false, Fine
 	})
 	if err == nil {
 		p.at(BoundaryJoined)
@@ -120,6 +120,7 @@ func (p *Purse) change(ctx context.Context, pin [32]byte, f func(*Realm)) error 
 type Stands struct {
 	Wants  bool // it wants tokens
 	Member bool
+	Lost   bool // the realm does not know that we are a member
 	Buys   bool // batches can be had: as a member, or with puzzles
 	Gate   string
 	Tokens bool // there is one that can be spent now
@@ -133,7 +134,7 @@ func (p *Purse) Stands(ctx context.Context, pin [32]byte) (s Stands, err error) 
 			return err
 		}
 		c, err := pick(tx, r, 0, p.now().Unix())
-		s = Stands{Wants: r.Wants, Member: r.Member, Gate: r.Gate, Buys: r.buys(), Tokens: c != nil}
+		s = Stands{Wants: r.Wants, Member: r.Member, Lost: r.Member && r.Trouble == Outside, Gate: r.Gate, Buys: r.buys(), Tokens: c != nil}
 		return err
 	})
 	return s, err

@@ -41,8 +41,9 @@ func (p *Purse) Due(ctx context.Context) (job *Job, next time.Time, err error) {
 				return err
 			}
 			for _, b := range r.Batches {
+				_, known := r.key(b.Kind, b.Epoch)
 				switch {
-				case r.Trouble == BadKeys:
+				case r.Trouble == BadKeys || !known: // nothing could be checked until the descriptor was read again
 				case b.At > now:
 					if until == 0 || b.At < until {
 						until = b.At

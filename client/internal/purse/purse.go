@@ -32,6 +32,7 @@ const (
 	lateFor     = 2 * time.Minute  // within which a batch is fetched that is missing already
 	beforeEnd   = 90 * time.Minute // of a day: what is fetched later rests into the next
 	seedsEvery  = 7                // days between new issuer seeds of one realm that are accepted
+	keysAhead   = 2                // epochs beyond the present one of which a key is remembered
 	maxGiven    = 256              // tokens given by contacts that are kept for one realm
 	maxRealms   = 256              // that a purse knows
 	reserveKept = 64               // guest tokens that are not given away: for coming back

@@ -557,3 +557,110 @@ func TestGuestsAreGivenTokensAndOwnReserveStays(t *testing.T) {
 		t.Error("got tokens kept that are over")
 	}
 }
+
+// TestFarEpochsAreNotRemembered: a relay that announces keys without end makes no
+// record of it grow.
+func TestFarEpochsAreNotRemembered(t *testing.T) {
+	d, r := newDevice(t), newRealm(t)
+	size := func() (n int) {
+		err := d.Store.View(t.Context(), func(tx purse.Tx) error {
+			rec, err := tx.PurseRealm(r.pin)
+			n = len(rec.Keys)
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return n
+	}
+	if err := d.announce(r); err != nil {
+		t.Fatal(err)
+	}
+	before := size()
+	a := r.announcement(d.now)
+	for e := range uint32(100) {
+		for k := range byte(5) {
+			a.Issuers = append(a.Issuers, transport.Issuer{Kind: k, Epoch: 1_000_000 + e, Key: [32]byte{1}}, transport.Issuer{Kind: k, Epoch: e, Key: [32]byte{1}})
+		}
+	}
+	if err := d.Of(r.pin).Announced(t.Context(), a); err != nil {
+		t.Fatal(err)
+	}
+	if n := size(); n != before {
+		t.Errorf("got %d keys remembered, want %d as before", n, before)
+	}
+}
+
+// TestMembershipThatWasForgotten: a new invite makes a device a member again of a
+// realm that does not know it any more.
+func TestMembershipThatWasForgotten(t *testing.T) {
+	d, r := newDevice(t), newRealm(t)
+	d.member(r)
+	if again, err := d.Join(t.Context(), r.pin, "relay.example", [32]byte{2}); err != nil || again != nil {
+		t.Fatalf("got %d bytes, %v, want a member to use up no invite", len(again), err)
+	}
+	d.now = d.now.Add(24 * time.Hour)
+	if err := d.announce(r); err != nil {
+		t.Fatal(err)
+	}
+	_, next, err := d.Due(t.Context()) // at some hour of the day
+	if err != nil {
+		t.Fatal(err)
+	}
+	d.now = next
+	j, _, err := d.Due(t.Context())
+	if err != nil || j == nil {
+		t.Fatalf("got %v, %v, want a batch to be due", j, err)
+	}
+	before, err := d.Request(t.Context(), j, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := d.Failed(t.Context(), j, transport.ErrOutside); err != nil {
+		t.Fatal(err)
+	}
+	if st, err := d.Stands(t.Context(), r.pin); err != nil || !st.Lost {
+		t.Errorf("got %+v, %v, want it to be known", st, err)
+	}
+	request, err := d.Join(t.Context(), r.pin, "relay.example", [32]byte{2})
+	if err != nil || len(request) != purse.JoinSize {
+		t.Fatalf("got %d bytes, %v, want a request to become a member again", len(request), err)
+	}
+	if err := d.Joined(t.Context(), r.pin); err != nil {
+		t.Fatal(err)
+	}
+	if st := d.status(r); st.Trouble != purse.Fine || !st.Member {
+		t.Errorf("got %+v, want a member without trouble", st)
+	}
+	if j, _, err = d.Due(t.Context()); err != nil || j == nil {
+		t.Fatalf("got %v, %v, want the batch to be due at once", j, err)
+	}
+	if after, err := d.Request(t.Context(), j, nil); err != nil || !bytes.Equal(before, after) {
+		t.Errorf("got another request, %v, want the very same", err)
+	}
+}
+
+// TestOthersRealmsLeaveRoom: however many realms contacts made a device know, it
+// enters one of its own.
+func TestOthersRealmsLeaveRoom(t *testing.T) {
+	d, r := newDevice(t), newRealm(t)
+	err := d.Store.Update(t.Context(), func(tx purse.Tx) error {
+		for i := range 300 {
+			g := purse.Gift{Pin: [32]byte{1, byte(i), byte(i >> 8)}, Epoch: token.GuestEpoch(d.now.Unix()), Tokens: make([]token.Raw, 1)}
+			if err := d.Keep(tx, "elsewhere.example", g); err != nil {
+				return err
+			}
+		}
+		all, err := tx.PurseRealms()
+		if len(all) >= 300 {
+			t.Errorf("got %d realms, want a bound", len(all))
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := d.Join(t.Context(), r.pin, "relay.example", [32]byte{1}); err != nil {
+		t.Errorf("got %v, want to enter it", err)
+	}
+}
