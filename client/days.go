@@ -2,7 +2,9 @@ package client
 
 import (
 	"context"
+	"encoding/binary"
 	"errors"
+	"math"
 	"time"
 
 	"github.com/tacet-chat/tacet/client/internal/contact"
@@ -212,21 +214,31 @@ func (k *keyring) parkRoutes(s vault.Store, row *convo.Row) ([]*contact.RouteRec
 // errLooked ends a transaction that was only to look.
 var errLooked = errors.New("only looked")
 
-// order returns the number of a message in its session, by opening it in a
-// transaction that is thrown away; 0 for what is no message or opens in none.
+// afterHellos is the place of the first message: those before are of hellos.
+const afterHellos = 1 << 62
+
+// order says where a cell stands among those that came with it. The parts of a
+// hello come first, each hello's together, as few of them may be under way at a
+// time. Messages follow by their number in their session, which is found by
+// opening them in a transaction that is thrown away. What opens in no session
+// comes last: the hello that begins it may be beside it.
 func (k *keyring) order(ctx context.Context, route int64, seal key.Seal, a transport.Address, cell *transport.Cell) (n uint64) {
 	body, err := sealed.OpenCell(seal, wire.Address(a), (*wire.Cell)(cell))
-	if err != nil || body.Kind != wire.KindPair {
+	switch {
+	case err != nil:
 		return 0
+	case body.Kind != wire.KindPair:
+		return binary.BigEndian.Uint64(body.ID[:]) % afterHellos
 	}
+	n = math.MaxUint64
 	k.c.vault.Update(ctx, func(tx *vault.Tx) error {
 		s := vault.Store{Tx: tx}
 		r, err := s.Route(route)
 		if err != nil {
 			return err
 		}
-		if _, ch, err := k.c.engine.Pair(s, time.Now(), r, body.ID, body.Payload); err == nil {
-			n = uint64(ch.Number)
+		if out, ch, err := k.c.engine.Pair(s, time.Now(), r, body.ID, body.Payload); err == nil && out != convo.Rejected {
+			n = afterHellos + uint64(ch.Number)
 		}
 		return errLooked
 	})

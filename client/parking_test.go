@@ -1,6 +1,7 @@
 package client
 
 import (
+	"crypto/rand"
 	"fmt"
 	"slices"
 	"testing"
@@ -10,7 +11,10 @@ import (
 	"github.com/tacet-chat/tacet/client/internal/contact"
 	"github.com/tacet-chat/tacet/client/internal/convo"
 	"github.com/tacet-chat/tacet/client/internal/vault"
+	"github.com/tacet-chat/tacet/client/transport"
 	"github.com/tacet-chat/tacet/internal/addr"
+	"github.com/tacet-chat/tacet/internal/sealed"
+	"github.com/tacet-chat/tacet/internal/wire"
 )
 
 // met makes two people who know each other on a relay that parks, and stops them.
@@ -472,4 +476,55 @@ func (testRand) Read(b []byte) (int, error) {
 		b[i] = byte(i*7 + 1)
 	}
 	return len(b), nil
+}
+
+// TestHelloComesBeforeWhatItBegins: of what was parked together, what opens in no
+// session is looked at when the hello that may begin one was taken.
+func TestHelloComesBeforeWhatItBegins(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		_, _, bob := met(t, 720)
+		bob.start()
+		var own []*contact.RouteRecord
+		err := bob.vault.View(t.Context(), func(tx *vault.Tx) (err error) {
+			own, err = receiving(vault.Store{Tx: tx})
+			return err
+		})
+		if err != nil || len(own) == 0 {
+			t.Fatalf("got %d routes, %v", len(own), err)
+		}
+		chain, _, err := own[0].Days()
+		if err != nil {
+			t.Fatal(err)
+		}
+		p, err := chain.At(addr.DayAt(time.Now().Unix()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		place := func(b wire.Body) uint64 {
+			cell, err := sealed.SealCell(p.Seal, p.Address, &b, rand.Reader)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return bob.keys.order(t.Context(), own[0].ID, p.Seal, transport.Address(p.Address), (*transport.Cell)(cell))
+		}
+		_, hello, err := sealed.Fragments(wire.KindHello, make([]byte, wire.HelloSize))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, part := range hello[1:] {
+			if place(part) != place(hello[0]) {
+				t.Error("the parts of a hello are not beside each other")
+			}
+		}
+		whole := make([]byte, wire.HelloSize)
+		whole[0] = 1
+		if _, other, err := sealed.Fragments(wire.KindHello, whole); err != nil || place(other[0]) == place(hello[0]) {
+			t.Errorf("got two hellos in one place, %v", err)
+		}
+		pair := hello[0]
+		pair.Kind, pair.Index, pair.Count, pair.Payload = wire.KindPair, 0, 1, make([]byte, wire.PairSize)
+		if first, later := place(hello[0]), place(pair); first >= later {
+			t.Errorf("got %d for a hello and %d for what no session opens, want the hello first", first, later)
+		}
+	})
 }

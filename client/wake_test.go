@@ -355,6 +355,18 @@ func TestBlockedContactWakesNobody(t *testing.T) {
 		if n := bob.held(); n != 0 {
 			t.Errorf("Bob keeps %d tickets of somebody blocked", n)
 		}
+		// One that was on its way when that happened does not come back.
+		err := bob.vault.Update(t.Context(), func(tx *vault.Tx) error {
+			s := vault.Store{Tx: tx}
+			people, err := s.Contacts()
+			if err != nil {
+				return err
+			}
+			return bob.engine.ReturnTicket(s, people[0].ID, convo.HeldTicket{Ticket: []byte{1}, Expires: time.Now().Add(time.Hour).Unix()})
+		})
+		if n := bob.held(); err != nil || n != 0 {
+			t.Errorf("got %d tickets back, %v", n, err)
+		}
 		bob.stop()
 		time.Sleep(time.Hour)
 		asked := r.counted("watch")

@@ -238,8 +238,16 @@ func (e *Engine) TakeTicket(tx Tx, now time.Time, id int64, heard bool) (t HeldT
 	return t, tx.PutWake(id, rec)
 }
 
-// ReturnTicket puts back a ticket that did not leave.
+// ReturnTicket puts back a ticket that did not leave, unless the contact was
+// dropped meanwhile.
 func (e *Engine) ReturnTicket(tx Tx, id int64, t HeldTicket) error {
+	r, err := tx.Contact(id)
+	if errors.Is(err, contact.ErrUnknown) || err == nil && r.State != contact.Accepted {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
 	rec, err := tx.Wake(id)
 	if err != nil {
 		return err
