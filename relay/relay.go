@@ -4,11 +4,12 @@
 //
 // The parts live below internal/: hub (the live path), blob (blobs and their
 // receipts), park (cells that wait for who is away), gate (limits,
-// members, tokens), proxy (what a proxy in front says of its client), acme (certificates for names),
-// memory and sqlite (what keeps blobs). This package
+// members, tokens), wake (tickets that wake sleeping devices), proxy (what a proxy in front says of its
+// client), acme (certificates for names), memory, sqlite, postgres and redis (stores), audit (what they
+// may keep), archive (the file of a backup). This package
 // joins them: configuration, data directory, realm key, TLS, the guard in front
 // of every request, the status socket, doctor. It opens no message, and has no
-// code that could; pool, shelf, log, wake and front are not in it.
+// code that could; pool, shelf, log and front are not in it.
 //
 // Spec: docs/spec/relay-api.md.
 package relay

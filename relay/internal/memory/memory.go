@@ -1,6 +1,6 @@
-// Package memory keeps blobs and parked cells in memory: for a relay that is to
-// forget all on its way down, and for tests. It implements blob.Store and
-// park.Store.
+// Package memory keeps blobs, parked cells, members and spent tokens in memory:
+// for a relay that is to forget all on its way down, and for tests. It implements
+// blob.Store, park.Store, gate.Members and gate.Spent.
 //
 // Nothing is written to disk, the key for receipts included: every start is a
 // new store with a new key, as the rule for a store that lost anything asks.
