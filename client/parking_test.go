@@ -391,6 +391,19 @@ func TestTakesComeBack(t *testing.T) {
 		if got := count() - n; got < 30 || got > 200 {
 			t.Errorf("got %d takes in half a day of failures, want one every quarter of an hour or so for two days each", got)
 		}
+		// Whoever parks what cannot be taken yet does not empty a purse.
+		r.lot.mu.Lock()
+		r.lot.cut = nil
+		r.lot.mu.Unlock()
+		time.Sleep(12 * time.Hour)
+		r.lot.mu.Lock()
+		r.lot.cut = func(string, uint64) error { return transport.ErrHeld }
+		r.lot.mu.Unlock()
+		n = count()
+		time.Sleep(18 * time.Hour)
+		if got := count() - n; got < 4 || got > 30 {
+			t.Errorf("got %d takes in most of a day, want a few and then one every six hours or so for two days each", got)
+		}
 	})
 }
 

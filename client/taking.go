@@ -26,6 +26,7 @@ const (
 	dayAhead   = time.Hour          // and ahead, before midnight
 	takeRetry  = time.Minute        // after a take that failed; doubles
 	takeLag    = 15 * time.Minute   // up to this
+	heldTries  = 3                  // after which what cannot be taken now waits for the next round
 	takeDays   = convo.ParkDays - 1 // days before today that are taken at the most
 	apartMost  = 20 * time.Second   // between two connections, behind a proxy
 )
@@ -77,7 +78,7 @@ func (t *taker) run(ctx context.Context, relay Relay) {
 	}
 	timer := time.NewTimer(takeEvery)
 	defer timer.Stop()
-	fails := 0
+	fails, held := 0, 0
 	for {
 		select {
 		case <-ctx.Done():
@@ -91,10 +92,17 @@ func (t *taker) run(ctx context.Context, relay Relay) {
 			case ctx.Err() != nil:
 				return
 			case err == nil, errors.Is(err, transport.ErrNothing):
-				fails, next = 0, t.next(time.Unix(t.c.keys.unix(), 0))
+				fails, held, next = 0, 0, t.next(time.Unix(t.c.keys.unix(), 0))
+			case errors.Is(err, transport.ErrHeld) && held >= heldTries:
+				// What cannot be taken now may be somebody's ill will: a round costs
+				// a token a day, and this one cost us enough.
+				next = t.next(time.Unix(t.c.keys.unix(), 0))
 			default:
 				next = time.Duration(float64(min(takeRetry<<min(fails, 4), takeLag)) * (0.5 + t.c.uniform()))
 				fails++
+				if errors.Is(err, transport.ErrHeld) {
+					held++
+				}
 			}
 			t.note()
 		}
