@@ -1,6 +1,7 @@
 package lab
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -159,13 +160,20 @@ func openTerminal() (here, there *os.File, err error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	fd := int(here.Fd())
-	if err = unix.IoctlSetPointerInt(fd, unix.TIOCSPTLCK, 0); err == nil {
-		err = unix.IoctlSetWinsize(fd, unix.TIOCSWINSZ, &unix.Winsize{Row: 50, Col: 80})
-	}
-	n, nerr := unix.IoctlGetInt(fd, unix.TIOCGPTN)
+	// Not by Fd, after which a Close would wait for a read that nobody ends.
+	raw, err := here.SyscallConn()
+	n := 0
 	if err == nil {
-		err = nerr
+		cerr := raw.Control(func(at uintptr) {
+			fd := int(at)
+			if err = unix.IoctlSetPointerInt(fd, unix.TIOCSPTLCK, 0); err == nil {
+				err = unix.IoctlSetWinsize(fd, unix.TIOCSWINSZ, &unix.Winsize{Row: 50, Col: 80})
+			}
+			if err == nil {
+				n, err = unix.IoctlGetInt(fd, unix.TIOCGPTN)
+			}
+		})
+		err = errors.Join(err, cerr)
 	}
 	if err == nil {
 		there, err = os.OpenFile(fmt.Sprintf("/dev/pts/%d", n), os.O_RDWR|unix.O_NOCTTY, 0)
