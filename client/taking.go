@@ -167,7 +167,8 @@ func (t *taker) round(ctx context.Context) error {
 	return first
 }
 
-// from returns the oldest day to take. One that lies ahead was noted by a clock
+// from returns the oldest day to take, yesterday or one before: a clock may have
+// been some hours ahead when it was noted that yesterday is done. One that lies ahead was noted by a clock
 // that was wrong: then nothing is known of the days before.
 func (t *taker) from(ctx context.Context, now int64) (day uint64, err error) {
 	err = t.c.vault.View(ctx, func(tx *vault.Tx) error {
@@ -179,7 +180,7 @@ func (t *taker) from(ctx context.Context, now int64) (day uint64, err error) {
 	if oldest := today - min(today, takeDays); day < oldest || day > today {
 		day = oldest
 	}
-	return day, err
+	return min(day, today-min(today, 1)), err
 }
 
 func readTaken(tx *vault.Tx) (d taken, err error) {
