@@ -92,6 +92,9 @@ type (
 	}
 )
 
+// PushSize is the size of every body that a gateway pushes, in bytes.
+const PushSize = wake.PushSize
+
 const (
 	maxTests   = 4
 	testLife   = time.Hour

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -125,7 +126,11 @@ func (r *rung) Descriptor(ctx context.Context) (d wire.Descriptor, err error) {
 	return d, nil
 }
 
-func (r *rung) Wake(_ context.Context, ticket []byte) error {
+func (r *rung) Wake(ctx context.Context, ticket []byte) error {
+	sum := sha256.Sum256(ticket)
+	if err := r.pay(ctx, transport.PayWake, sum[:]); err != nil {
+		return err
+	}
 	if err := r.asked("wake", r.pin); err != nil {
 		return err
 	}
@@ -460,5 +465,72 @@ func TestWhatNobodyPushedIsPassedOver(t *testing.T) {
 				t.Errorf("%s: got %+v, %v, want that it is unknown", name, got, err)
 			}
 		}
+	})
+}
+
+// Where a relay wants tokens a wake costs one. Who has none wakes nobody: what
+// was written waits, the ticket is kept, and nothing was asked for that would say
+// who wanted to.
+func TestAWakeIsPaidAndAnEmptyPurseWakesNobody(t *testing.T) {
+	long(t)
+	in(t, func(t *testing.T) {
+		r, b := newRealm(1800), newBell(t)
+		g := r.wantsTokens("invite")
+		ada, bob := r.joinWaking(t, b, "Ada"), r.joinWaking(t, b, "Bob")
+		ada.enter(r)
+		bob.enter(r)
+		meet(t, ada, bob)
+		b.woken(bob, nil)
+		paid := func() (n int) {
+			g.locked(func() { n = g.paid[transport.PayWake] })
+			return n
+		}
+		if paid() != 0 || ada.held() != 4 {
+			t.Fatalf("got %d wakes paid and %d tickets, want none and 4", paid(), ada.held())
+		}
+		bob.stop()
+		time.Sleep(time.Hour)
+		e := ada.send("Bob", "wake up")
+		time.Sleep(2 * time.Minute)
+		synctest.Wait()
+		if ada.state(e) != OnDevice || paid() != 1 || r.counted("wake") != 1 {
+			t.Errorf("got %s, %d paid, %d asked, want one wake that was paid with one token", ada.state(e), paid(), r.counted("wake"))
+		}
+		bob.start()
+		time.Sleep(2 * time.Minute) // Ada is given another ticket
+		bob.stop()
+		time.Sleep(time.Hour)
+		arrived := ada.send("Bob", "so that a put context is open")
+		time.Sleep(2 * time.Minute)
+		synctest.Wait()
+		if ada.state(arrived) != OnDevice || paid() != 2 {
+			t.Fatalf("got %s and %d paid, want a second wake", ada.state(arrived), paid())
+		}
+		time.Sleep(11 * time.Minute) // so that he may be woken again
+		pay := ada.purse.Of(r.pin)
+		for { // something that spends all
+			if _, err := pay.Pay(t.Context(), transport.PayPut, []byte("x")); errors.Is(err, transport.ErrEmpty) {
+				break
+			} else if err != nil {
+				t.Fatal(err)
+			}
+		}
+		held := ada.held()
+		e = ada.send("Bob", "and who wakes him now?")
+		time.Sleep(5 * time.Minute)
+		synctest.Wait()
+		if ada.state(e) == OnDevice || paid() != 2 || r.counted("wake") != 2 || ada.held() != held || held == 0 {
+			t.Errorf("empty: got %s, %d paid, %d asked, %d tickets of %d, want that nobody is woken and nothing is lost",
+				ada.state(e), paid(), r.counted("wake"), ada.held(), held)
+		}
+		if st := ada.tokens(0); st.Left != 0 || !strings.Contains(st.Trouble, "until") {
+			t.Errorf("got %+v, want it to say until when", st)
+		}
+		b.woken(ada, nil) // gateways are paid nothing
+		if err := ada.TestWake(t.Context()); !errors.Is(err, ErrNoTokens) {
+			t.Errorf("a test: got %v", err)
+		}
+		bob.start()
+		fair(t, g)
 	})
 }

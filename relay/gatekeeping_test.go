@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"crypto/rand"
+	"crypto/sha256"
 	"encoding/base64"
 	"io"
 	"net/http"
@@ -16,6 +17,7 @@ import (
 
 	"github.com/tacet-chat/tacet/internal/key"
 	"github.com/tacet-chat/tacet/internal/token"
+	"github.com/tacet-chat/tacet/internal/wake"
 	"github.com/tacet-chat/tacet/internal/wire"
 	"github.com/tacet-chat/tacet/relay/internal/gate"
 )
@@ -170,6 +172,17 @@ func (g *gated) stores(raw *token.Raw, epoch uint32, id byte) int {
 	return status
 }
 
+// wakes has a wake ticket passed on, with a token that is bound to one.
+func (g *gated) wakes(ticket []byte, raw *token.Raw, epoch uint32, bound []byte) int {
+	var headers []string
+	if raw != nil {
+		sum := sha256.Sum256(bound)
+		headers = []string{wire.HeaderToken, pays(raw, epoch, token.Wake, sum[:])}
+	}
+	status, _ := g.call(http.MethodPost, "/v1/wake", ticket, headers...)
+	return status
+}
+
 // opens asks for a WebSocket and returns the status.
 func (g *gated) opens(path, header string, id []byte) int {
 	h := []string{"Connection", "Upgrade", "Upgrade", "websocket", "Sec-WebSocket-Version", "13", "Sec-WebSocket-Key", "AAAAAAAAAAAAAAAAAAAAAA=="}
@@ -228,6 +241,14 @@ func TestTokensOverRestartsAndDays(t *testing.T) {
 	}
 	expect(t, "a put connection of an open context", g.opens("/v1/put", "", id), 101)
 	expect(t, "a watch with a token of a put", g.opens("/v1/watch", pays(&list[10], epoch, token.PutContext, id), id), 401)
+
+	ticket := make([]byte, wake.TicketSize) // for a gateway that is not there
+	copy(ticket, "\x01\x0fgateway.invalid")
+	another := append(bytes.Clone(ticket[:wake.TicketSize-1]), 1)
+	expect(t, "a wake ticket without a token", g.wakes(ticket, nil, 0, nil), 401)
+	expect(t, "a wake ticket with a token for another", g.wakes(ticket, &list[11], epoch, another), 401)
+	expect(t, "a wake ticket with one", g.wakes(ticket, &list[12], epoch, ticket), 202)
+	expect(t, "another with its token", g.wakes(another, &list[12], epoch, another), 401)
 
 	for day := range 2 {
 		g.stop()

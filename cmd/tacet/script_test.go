@@ -19,6 +19,8 @@ import (
 	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/tacet-chat/tacet/internal/waketest"
 )
 
 var update = flag.Bool("update", false, "write what the scripts compare with")
@@ -61,16 +63,21 @@ func TestScripts(t *testing.T) {
 			e.Setenv("TZ", "UTC")
 			e.Setenv("PUBLIC", publicAddress())
 			e.Values[relayKey{}] = new(func())
+			e.Values[pushKey{}] = make(chan []byte, 16)
 			return os.WriteFile(filepath.Join(e.WorkDir, "secret"), []byte("correct horse\n"), 0o600)
 		},
 		Condition: func(cond string) (bool, error) {
-			if cond != "public" {
-				return false, fmt.Errorf("unknown condition %q", cond)
+			switch cond {
+			case "public":
+				return publicAddress() != "", nil
+			case "long":
+				return os.Getenv("TACET_LONG") != "", nil
 			}
-			return publicAddress() != "", nil
+			return false, fmt.Errorf("unknown condition %q", cond)
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"relay": relayCmd, "front": frontCmd, "until": untilCmd, "keep": keepCmd, "plain": plainCmd, "shape": shapeCmd, "status": statusCmd,
+			"push":   func(ts *testscript.TestScript, _ bool, args []string) { pushCmd(t, ts, args) },
 			"freeze": func(ts *testscript.TestScript, _ bool, _ []string) { signalAll(ts, syscall.SIGSTOP) },
 			"thaw":   func(ts *testscript.TestScript, _ bool, _ []string) { signalAll(ts, syscall.SIGCONT) },
 		},
@@ -78,7 +85,7 @@ func TestScripts(t *testing.T) {
 }
 
 // relayCmd starts a relay that keeps its key in a folder, on the address in
-// $RELAY or a new one: relay start FOLDER [CONFIGURATION], relay stop.
+// $RELAY or a new one, where that is empty or has port 0: relay start FOLDER [CONFIGURATION], relay stop.
 func relayCmd(ts *testscript.TestScript, neg bool, args []string) {
 	if len(args) == 1 && args[0] == "stop" {
 		(*ts.Value(relayKey{}).(*func()))()
@@ -89,11 +96,16 @@ func relayCmd(ts *testscript.TestScript, neg bool, args []string) {
 	}
 	listen := ts.Getenv("RELAY")
 	if listen == "" {
-		listen = freePort(ts)
+		listen = freePort(ts, "127.0.0.1")
+	} else if host, ok := strings.CutSuffix(listen, ":0"); ok {
+		listen = freePort(ts, host)
 	}
 	c := exec.Command(filepath.Join(programs, "tacet-relay"), "serve", "--listen", listen, "--data", ts.MkAbs(args[1]))
 	if len(args) == 3 {
 		c.Args = append(c.Args, "--config", ts.MkAbs(args[2]))
+	}
+	if roots := ts.Getenv("SSL_CERT_FILE"); roots != "" {
+		c.Env = append(os.Environ(), "SSL_CERT_FILE="+roots)
 	}
 	out, err := c.StderrPipe()
 	ts.Check(err)
@@ -125,6 +137,33 @@ func relayCmd(ts *testscript.TestScript, neg bool, args []string) {
 
 type relayKey struct{}
 
+// pushCmd runs a push service: push start sets $PUSH to where its endpoints are,
+// and has relays that start from then on trust it; push await FILE waits for the
+// next push and writes its body.
+func pushCmd(t *testing.T, ts *testscript.TestScript, args []string) {
+	pushes := ts.Value(pushKey{}).(chan []byte)
+	switch {
+	case len(args) == 1 && args[0] == "start":
+		s := waketest.New(t)
+		s.Got = func(p waketest.Push) { pushes <- p.Body }
+		roots := ts.MkAbs("push.pem")
+		ts.Check(os.WriteFile(roots, s.PEM(), 0o600))
+		ts.Setenv("PUSH", s.Endpoint(""))
+		ts.Setenv("SSL_CERT_FILE", roots)
+	case len(args) == 2 && args[0] == "await":
+		select {
+		case body := <-pushes:
+			ts.Check(os.WriteFile(ts.MkAbs(args[1]), body, 0o600))
+		case <-time.After(time.Minute):
+			ts.Fatalf("nothing was pushed")
+		}
+	default:
+		ts.Fatalf("usage: push start, push await FILE")
+	}
+}
+
+type pushKey struct{}
+
 // publicAddress returns an address of this machine that is not loopback, with a
 // free port; or nothing.
 func publicAddress() string {
@@ -148,8 +187,8 @@ func publicAddress() string {
 }
 
 // freePort returns an address of this machine that nobody listens on.
-func freePort(ts *testscript.TestScript) string {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+func freePort(ts *testscript.TestScript, host string) string {
+	l, err := net.Listen("tcp", net.JoinHostPort(host, "0"))
 	ts.Check(err)
 	defer l.Close()
 	return l.Addr().String()

@@ -14,9 +14,6 @@ import (
 	"github.com/tacet-chat/tacet/ui/text"
 )
 
-// maxPushed is the largest pushed body there is, in bytes.
-const maxPushed = 4096
-
 func wakeCommand(a *app) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "wake",
@@ -128,15 +125,16 @@ func wakeReceiveCommand(a *app) *cobra.Command {
 		Use: "receive", Short: "Take what was pushed, from standard input; for push clients", Args: cobra.NoArgs,
 		Long: `Take what was pushed, as it came, from standard input, and do what it asks for: answer
 a challenge, or fetch what waits and print it. A process that has the profile
-already does the work if there is one. What is not for this profile changes nothing.`,
+already does the work if there is one. What is not for this profile changes nothing,
+and what no gateway can have pushed is an error.`,
 		Example: "  tacet wake receive --passphrase-file FILE < BODY",
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			body, err := io.ReadAll(io.LimitReader(a.lines, maxPushed+1))
+			body, err := io.ReadAll(io.LimitReader(a.lines, client.PushSize+1))
 			if err != nil {
 				return err
 			}
-			if len(body) > maxPushed {
-				return usage("what was pushed is longer than a push can be", "give it the body alone, as it came")
+			if len(body) != client.PushSize {
+				return usage(fmt.Sprintf("standard input is no push of a gateway: those have %d bytes", client.PushSize), "have your push client hand on the body as it came, neither decrypted nor encoded")
 			}
 			return a.with(cmd.Context(), staying, func(p *profile) error { return a.received(cmd.Context(), p, body) })
 		},

@@ -10,6 +10,7 @@ import (
 	"crypto/x509"
 	"encoding/base64"
 	"encoding/json"
+	"encoding/pem"
 	"fmt"
 	"io"
 	"math/big"
@@ -73,6 +74,11 @@ func (s *Service) Roots() *x509.CertPool {
 	pool := x509.NewCertPool()
 	pool.AddCert(s.server.Certificate())
 	return pool
+}
+
+// PEM is the authority that vouches for it, for programs.
+func (s *Service) PEM() []byte {
+	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: s.server.Certificate().Raw})
 }
 
 // Endpoint returns the URL of an endpoint: path begins with a slash.

@@ -3,9 +3,11 @@ package relay_test
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
 	"encoding/base64"
 	"encoding/binary"
 	"errors"
+	"io"
 	"net/http"
 	"sync"
 	"testing"
@@ -352,6 +354,47 @@ func TestRelayWithoutTheRoleIsPaidNothing(t *testing.T) {
 		}
 		if w.count() != 0 {
 			t.Errorf("got %d tokens paid", w.count())
+		}
+		r.Close()
+	})
+}
+
+// A wake ticket costs one token, which is bound to it. Who has none asks the
+// relay for nothing, so that it learns nothing.
+func TestWakeTicketIsPaid(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f, w := newTurnstile(t)
+		r := f.client(w)
+		ticket := bytes.Repeat([]byte{7}, 2048)
+		status := http.StatusAccepted
+		f.replace("/v1/wake", func(rw http.ResponseWriter, q *http.Request) {
+			body, err := io.ReadAll(q.Body)
+			sum := sha256.Sum256(ticket)
+			shown, err2 := base64.RawURLEncoding.DecodeString(q.Header.Get("Tacet-Token"))
+			if err != nil || err2 != nil || !bytes.Equal(body, ticket) || len(shown) != 53 || transport.Purpose(shown[0]) != transport.PayWake || !bytes.Equal(shown[9:41], sum[:]) {
+				t.Errorf("got %d bytes with the token %x, %v, %v", len(body), shown, err, err2)
+			}
+			rw.WriteHeader(status)
+		})
+		if err := r.Wake(t.Context(), ticket); err != nil {
+			t.Fatal(err)
+		}
+		if w.purposes[transport.PayWake] != 1 || w.count() != 1 || f.asked("/v1/wake") != 1 {
+			t.Errorf("got %v paid in %d requests, want one for a wake", w.purposes, f.asked("/v1/wake"))
+		}
+		status = http.StatusUnauthorized
+		if err := r.Wake(t.Context(), ticket); !errors.Is(err, transport.ErrSpent) {
+			t.Errorf("refused: got %v, want %v", err, transport.ErrSpent)
+		}
+		asked := f.asked("/v1/wake")
+		w.mu.Lock()
+		w.left = 0
+		w.mu.Unlock()
+		if err := r.Wake(t.Context(), ticket); !errors.Is(err, transport.ErrEmpty) {
+			t.Errorf("empty: got %v, want %v", err, transport.ErrEmpty)
+		}
+		if got := f.asked("/v1/wake"); got != asked {
+			t.Errorf("an empty purse asked %d times", got-asked)
 		}
 		r.Close()
 	})
