@@ -53,11 +53,16 @@ type auditAnswer struct {
 	Stores []audit.Facts `json:"stores"`
 	Roles  []string      `json:"roles"`
 	PID    int           `json:"pid"`
+
+	Metrics string `json:"metrics,omitempty"` // as they are served, where they are
 }
 
 // facts asks every store of this relay.
 func (r *Relay) facts(ctx context.Context) auditAnswer {
 	a := auditAnswer{Roles: r.cfg.Roles, PID: os.Getpid()}
+	if b := r.measured.Load(); b != nil {
+		a.Metrics = string(*b)
+	}
 	for name, s := range r.audited() {
 		f, err := s.Facts(ctx, time.Now())
 		if err != nil {
@@ -127,6 +132,9 @@ func Audit(ctx context.Context, cfg Config, o AuditOptions) (*AuditReport, error
 		if err := search.Files(os.DirFS(cfg.Data), sortOf); err != nil {
 			return nil, auditFailed(err)
 		}
+	}
+	if a.Metrics != "" {
+		search.Text("metrics", []byte(a.Metrics))
 	}
 	for _, place := range o.Logs {
 		talk("searching " + place)

@@ -115,8 +115,10 @@ func TestMemoryIsSearched(t *testing.T) {
 // Whatever roles are on, every store is asked, and has nothing that is in no
 // inventory.
 func TestEveryStoreIsAudited(t *testing.T) {
-	cfg := Config{Data: dir(t), Gate: "invite", Roles: []string{RoleLive, RoleBlob, RolePark, RoleWake}}
-	start(t, cfg).realm(t)
+	cfg := Config{Data: dir(t), Gate: "invite", Roles: []string{RoleLive, RoleBlob, RolePark, RoleWake}, Metrics: "unix:" + filepath.Join(dir(t), "m.sock")}
+	x := start(t, cfg)
+	x.realm(t)
+	until(t, "metrics", func() bool { return len(x.facts(t.Context()).Metrics) > 100 })
 	r, err := Audit(t.Context(), cfg, AuditOptions{})
 	if err != nil {
 		t.Fatal(err)
@@ -134,5 +136,21 @@ func TestEveryStoreIsAudited(t *testing.T) {
 	}
 	if len(tables) == 0 || len(tables) >= 11 {
 		t.Errorf("got %d tables, want fewer than eleven", len(tables))
+	}
+}
+
+// What a relay says in metrics is searched as its log is.
+func TestMetricsAreAudited(t *testing.T) {
+	cfg := Config{Data: dir(t), Metrics: "unix:" + filepath.Join(dir(t), "m.sock")}
+	x := start(t, cfg)
+	x.realm(t)
+	said := []byte("tacet_last_peer{from=\"203.0.113.5\"} 1\n")
+	x.measured.Store(&said)
+	r, err := Audit(t.Context(), cfg, AuditOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := fmt.Sprint(r.Findings); !strings.Contains(got, "metrics: something that looks like a network address") {
+		t.Errorf("got %s, want a network address in metrics", got)
 	}
 }
