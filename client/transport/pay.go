@@ -14,7 +14,7 @@ var (
 	ErrSpent = errors.New("the relay takes none of our tokens")
 	// ErrOutside: the other end does not count us among those it serves.
 	ErrOutside = errors.New("the relay does not count this device among its members")
-	// ErrLimit: over a limit of the other end, for now.
+	// ErrLimit: over a limit of the other end: later.
 	ErrLimit = errors.New("over a limit of the relay")
 	// ErrBusy: the other end has too much to do, or failed.
 	ErrBusy = errors.New("the relay is too busy or has failed")
