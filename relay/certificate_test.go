@@ -8,6 +8,7 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"net"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -170,14 +171,14 @@ func TestTLSIsOneVersionWithoutTickets(t *testing.T) {
 func TestAClockThatJumpsLeavesNoChainThatIsNotValid(t *testing.T) {
 	for _, jump := range []time.Duration{9 * 24 * time.Hour, -9 * 24 * time.Hour, -30 * time.Hour, 400 * 24 * time.Hour} {
 		synctest.Test(t, func(t *testing.T) {
-			var off time.Duration
-			now := func() time.Time { return time.Now().Add(off) }
+			var off atomic.Int64
+			now := func() time.Time { return time.Now().Add(time.Duration(off.Load())) }
 			c := newCerts(t, newRealm(t), now)
 			ctx, cancel := context.WithCancel(t.Context())
 			done := make(chan error)
 			go func() { done <- c.run(ctx) }()
 			synctest.Wait()
-			off = jump
+			off.Store(int64(jump))
 			if leaf, ca := parse(t, c); verify(leaf, ca, now()) == nil {
 				t.Errorf("%v: the chain is valid all the same: the test is blind", jump)
 			}
