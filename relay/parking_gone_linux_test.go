@@ -198,6 +198,9 @@ func inside(t *testing.T, dir string, a wire.Address) (bodies, keys [][]byte) {
 //
 // spec: park.md#what-a-relay-keeps
 func TestDeletedMeansGone(t *testing.T) {
+	if testing.Short() {
+		t.Skip("SKIPPED 1 test: it searches the memory of a process again and again; not with -short")
+	}
 	all := []string{"on"}
 	if os.Getenv("TACET_LONG") != "" {
 		all = append(all, "auto") // plain HTTP on loopback
