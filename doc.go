@@ -47,6 +47,7 @@
 //	internal/park    cells that wait for who is away
 //	internal/gate    limits by rotating keyed hash; members, invites and tokens
 //	internal/audit   what is kept, against what may be kept
+//	internal/archive what a backup holds: a list, hashes, age
 //	internal/acme    certificates of public authorities for the relay's names
 //	internal/wake    wake tickets: passing them on, and the gateway that opens them
 //	internal/proxy   what a proxy in front says of its client
