@@ -51,13 +51,11 @@
 //	internal/acme    certificates of public authorities for the relay's names
 //	internal/wake    wake tickets: passing them on, and the gateway that opens them
 //	internal/proxy   what a proxy in front says of its client
-//	internal/memory, internal/sqlite, internal/postgres, internal/storetest   backends
 //	setup            makes a relay out of a bare machine: tacet-relay quickstart
 //	internal/memory, internal/sqlite, internal/postgres, internal/redis,
 //	internal/storetest   backends
 //
-// Faces: ui/text, ui/rpc. Proof: lab, lab/load, lab/leak, lab/budget; lab/servers (PostgreSQL, Redis)
-// Programs: cmd/tacet, cmd/tacet-relay,
-// cmd/tacet-lab. Formats: docs/spec. Decisions: docs/adr.
+// Faces: ui/text, ui/rpc. Proof: lab, lab/load, lab/leak, lab/budget; lab/servers (PostgreSQL, Redis).
+// Programs: cmd/tacet, cmd/tacet-relay, cmd/tacet-lab. Formats: docs/spec. Decisions: docs/adr.
 // Figures: docs/perf.md, docs/leaks.md, docs/budget.md.
 package tacet
