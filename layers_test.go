@@ -24,6 +24,7 @@ const layers = `
 	internal/vectortest:
 	internal/waketest:
 	internal/hunt:
+	internal/mls:
 	internal/pad:       internal/wire
 	internal/wake:      internal/key internal/wire
 	internal/content:   internal/wire
@@ -134,9 +135,9 @@ var onlyIn = map[string]string{
 	"github.com/spf13/cobra":                     "cmd/...",
 	"github.com/nats-io/nats.go":                 "relay/internal/bus/natslink",
 	"github.com/nats-io/nats-server/v2/server":   "relay/internal/bus/natslink",
-	"crypto/hpke":                                "internal/key internal/sealed internal/wake",
+	"crypto/hpke":                                "internal/key internal/mls internal/sealed internal/wake",
 	"golang.org/x/crypto/nacl/secretbox":         "relay/internal/park",
-	"golang.org/x/crypto/chacha20poly1305":       "internal/sealed internal/invite client/internal/vault",
+	"golang.org/x/crypto/chacha20poly1305":       "internal/mls internal/sealed internal/invite client/internal/vault",
 }
 
 func TestLayers(t *testing.T) {
