@@ -55,7 +55,8 @@
 //	internal/memory, internal/sqlite, internal/postgres, internal/redis,
 //	internal/storetest   backends
 //
-// Faces: ui/text, ui/rpc. Proof: lab, lab/load, lab/leak, lab/budget; lab/servers (PostgreSQL, Redis).
+// Faces: ui/text, ui/rpc. Proof: lab, lab/load, lab/leak, lab/budget; lab/servers (PostgreSQL, Redis),
+// lab/mlspeer (another MLS, in Node).
 // Programs: cmd/tacet, cmd/tacet-relay, cmd/tacet-lab. Formats: docs/spec. Decisions: docs/adr.
 // Figures: docs/perf.md, docs/leaks.md, docs/budget.md.
 package tacet

@@ -79,6 +79,7 @@ const layers = `
 	ui/rpc:  client
 	lab:     client client/transport client/transport/memory client/transport/relay internal/hunt internal/key internal/wire internal/addr internal/invite relay ui/text
 	lab/servers:
+	lab/mlspeer:
 	lab/load: internal/wire lab/servers relay
 	lab/budget:
 	lab/leak: client client/transport client/transport/relay internal/addr internal/wire relay
