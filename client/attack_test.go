@@ -306,6 +306,8 @@ func TestAnotherRelayKeyStopsEverything(t *testing.T) {
 			t.Errorf("got invite %+v, %v, want one that is not online", inv, err)
 		}
 		time.Sleep(2 * time.Hour)
+		ada.send("bob", "waits, too") // that it cannot go is no news that hides why
+		time.Sleep(time.Second)
 		synctest.Wait()
 		st, err := ada.Status(t.Context())
 		if err != nil || st.Connected || !strings.Contains(st.Trouble, "key") {

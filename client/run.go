@@ -141,8 +141,11 @@ func (c *Client) note(err error) {
 		return // it is said as long as it is so
 	}
 	c.mu.Lock()
+	defer c.mu.Unlock()
+	if errors.Is(err, errAway) && (c.linked || c.trouble != "") {
+		return // it knows no reason, and must not stand before one
+	}
 	c.trouble = plain(err)
-	c.mu.Unlock()
 }
 
 // roomEvery is how often what the disk had no room for is tried again.
