@@ -34,6 +34,7 @@ const layers = `
 	internal/pqxdh:     internal/key
 	internal/token:     internal/key internal/wire
 	internal/ratchet:   internal/key internal/wire
+	internal/braid:     internal/key
 	internal/session:   internal/key internal/wire internal/manifest internal/pqxdh internal/ratchet
 	internal/invite:    internal/key internal/wire internal/addr internal/manifest internal/pqxdh
 
@@ -139,6 +140,8 @@ var onlyIn = map[string]string{
 	"crypto/hpke":                                "internal/key internal/mls internal/sealed internal/wake",
 	"golang.org/x/crypto/nacl/secretbox":         "relay/internal/park",
 	"golang.org/x/crypto/chacha20poly1305":       "internal/mls internal/sealed internal/invite client/internal/vault",
+
+	"github.com/cloudflare/circl/pke/kyber/kyber768": "internal/braid",
 }
 
 func TestLayers(t *testing.T) {

@@ -71,6 +71,12 @@ type (
 	HeaderRole struct{}
 	// MessageRole is the role of the key of one message.
 	MessageRole struct{}
+	// BraidRole is the role of the braid key of one message.
+	BraidRole struct{}
+	// AuthRole is the role of the root and the MAC key of the braid's authenticator.
+	AuthRole struct{}
+	// EncapsRole is the role of the message m of an encapsulation that is under way.
+	EncapsRole struct{}
 	// BundleRole is the role of the key of a bundle.
 	BundleRole struct{}
 	// VaultRole is the role of a key of the vault.
@@ -91,6 +97,9 @@ func (SharedRole) size() int  { return 32 }
 func (ChainRole) size() int   { return 32 }
 func (HeaderRole) size() int  { return 32 }
 func (MessageRole) size() int { return 32 }
+func (BraidRole) size() int   { return 32 }
+func (AuthRole) size() int    { return 32 }
+func (EncapsRole) size() int  { return 32 }
 func (BundleRole) size() int  { return 32 }
 func (VaultRole) size() int   { return 32 }
 func (WakeRole) size() int    { return 32 }
@@ -115,12 +124,19 @@ type (
 	Seal = Secret[SealRole]
 	// Shared is the outcome of a key agreement. 32 bytes.
 	Shared = Secret[SharedRole]
-	// Chain is a root or chain key of the ratchet. 32 bytes.
+	// Chain is a root or chain key of the ratchet or the braid. 32 bytes.
 	Chain = Secret[ChainRole]
 	// Header is a header key of the ratchet. 32 bytes.
 	Header = Secret[HeaderRole]
 	// Message is the key of one message. 32 bytes.
 	Message = Secret[MessageRole]
+	// Braid is the key that the braid adds to that of one message. 32 bytes.
+	Braid = Secret[BraidRole]
+	// Auth is the root or the MAC key of the braid's authenticator. 32 bytes.
+	Auth = Secret[AuthRole]
+	// Encaps is the message m of an ML-KEM encapsulation that is under way: its
+	// outcome follows from it. 32 bytes.
+	Encaps = Secret[EncapsRole]
 	// Bundle encrypts the bundle that an invite names. 32 bytes.
 	Bundle = Secret[BundleRole]
 	// Vault wraps or encrypts the vault. 32 bytes.

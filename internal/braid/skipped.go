@@ -1,0 +1,88 @@
+package braid
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/tacet-chat/tacet/internal/key"
+)
+
+// store keeps the braid keys of messages that were overtaken, oldest first. It is
+// copied with every message that comes, so it is one piece of memory rather than
+// a secret of internal/key for each.
+//
+// spec: braid.md#skipped-keys
+type store struct{ list []skipped }
+
+// skipped is the key of one message.
+type skipped struct {
+	epoch uint32
+	n     uint32 // number in its chain
+	at    uint64 // when it was overtaken, in unix seconds
+	k     [32]byte
+}
+
+func (a skipped) compare(b skipped) int {
+	return cmp.Or(cmp.Compare(a.epoch, b.epoch), cmp.Compare(a.n, b.n))
+}
+
+// expired reports whether the key is older than its time.
+func (a *skipped) expired(now uint64) bool {
+	return now >= SkippedSeconds && a.at <= now-SkippedSeconds
+}
+
+// take removes the key of a message and returns it, unless it has expired.
+func (s *store) take(epoch, n uint32, now uint64) (k key.Braid, ok bool) {
+	i, found := slices.BinarySearchFunc(s.list, skipped{epoch: epoch, n: n}, skipped.compare)
+	if !found || s.list[i].expired(now) {
+		return k, false
+	}
+	k = cut[key.BraidRole](s.list[i].k[:])
+	s.remove(i, i+1)
+	return k, true
+}
+
+// remove takes keys out and overwrites them.
+func (s *store) remove(from, to int) { s.list = slices.Delete(s.list, from, to) }
+
+// age drops what has expired. A key whose time lies ahead, since the clock stood
+// wrong or stands wrong now, counts as overtaken now.
+func (s *store) age(now uint64) {
+	n := 0
+	for n < len(s.list) && s.list[n].expired(now) {
+		n++
+	}
+	s.remove(0, n)
+	for i := range s.list {
+		s.list[i].at = min(s.list[i].at, now)
+	}
+}
+
+// add takes in the newest keys of one chain, at most MaxSkippedChain, and keeps
+// the bounds: first that of the chain, then that of all, at the cost of the
+// oldest. It overwrites fresh.
+func (s *store) add(fresh []skipped) {
+	if len(fresh) == 0 {
+		return
+	}
+	old := s.list
+	s.list = make([]skipped, 0, len(old)+len(fresh))
+	s.list = append(append(s.list, old...), fresh...)
+	clear(old)
+	epoch := fresh[0].epoch
+	clear(fresh)
+	first := slices.IndexFunc(s.list, func(k skipped) bool { return k.epoch == epoch })
+	if over := len(s.list) - first - MaxSkippedChain; over > 0 {
+		s.remove(first, first+over)
+	}
+	if over := len(s.list) - MaxSkipped; over > 0 {
+		s.remove(0, over)
+	}
+}
+
+func (s *store) clone() *store { return &store{slices.Clone(s.list)} }
+
+func (s *store) wipe() {
+	clear(s.list)
+	s.list = nil
+}
