@@ -23,6 +23,9 @@ var vectorFiles = []vectorFile{
 	{"deserialization", 14, vectorDeserialization},
 	{"tree-math", 10, vectorTreeMath},
 	{"messages", 300, vectorMessages},
+	{"key-schedule", 7, vectorKeySchedule},
+	{"psk_secret", 77, vectorPSKSecret},
+	{"transcript-hashes", 7, vectorTranscriptHashes},
 }
 
 // TestVectors runs every case of every file. The only cases that may be skipped are
