@@ -26,6 +26,9 @@ var vectorFiles = []vectorFile{
 	{"key-schedule", 7, vectorKeySchedule},
 	{"psk_secret", 77, vectorPSKSecret},
 	{"transcript-hashes", 7, vectorTranscriptHashes},
+	{"tree-operations", 5, vectorTreeOperations},
+	{"tree-validation", 98, vectorTreeValidation},
+	{"treekem", 77, vectorTreeKEM},
 }
 
 // TestVectors runs every case of every file. The only cases that may be skipped are
