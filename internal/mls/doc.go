@@ -14,10 +14,10 @@
 //	4.1    treemath.go (and Appendix C)     indices of nodes
 //	5.1    suite.go kdf.go sign.go hpke.go  cipher suites and their functions
 //	5.3    credential.go
-//	6      framing.go public.go private.go senderdata.go transcript.go
+//	6      framing.go auth.go public.go private.go senderdata.go messages.go
 //	7      leafnode.go capabilities.go tree*.go treehash.go parenthash.go treekem*.go
-//	8      schedule.go psk.go
-//	9      secrettree.go
+//	8      schedule.go psk.go transcript.go
+//	9      ratchet.go secretnode.go secrettree.go secretstate.go reservation.go lineage.go past.go
 //	10     keypackage.go
 //	11     create.go reinit.go branch.go
 //	12     proposal.go commit.go proposals.go stage.go process.go
