@@ -95,7 +95,7 @@ func New(secret key.Shared, initiator bool) (*State, error) {
 	if !secret.Valid() {
 		return nil, key.ErrSize
 	}
-	s := &State{initiator: initiator, epoch: 1, skipped: new(store)}
+	s := &State{initiator: initiator, epoch: 1, skipped: newStore(nil)}
 	s.begin(secret)
 	s.rest()
 	return s, nil
@@ -116,7 +116,7 @@ func (s *State) rest() {
 func (s *State) Epoch() uint64 { return uint64(s.epoch) - 1 }
 
 // Skipped returns how many keys of messages still on their way are kept.
-func (s *State) Skipped() int { return len(s.skipped.list) }
+func (s *State) Skipped() int { return s.skipped.len() }
 
 // Send moves the sending chain on and returns the field and the braid key of one
 // message. The state must be on disk before the message leaves. It fails with

@@ -1,6 +1,9 @@
 package braid
 
-import "encoding/binary"
+import (
+	"encoding/binary"
+	"math"
+)
 
 // kind says what the chunks of a message belong to.
 //
@@ -58,7 +61,7 @@ func parseField(b []byte) (m message, ok bool) {
 		epoch: binary.BigEndian.Uint32(b), number: binary.BigEndian.Uint32(b[4:]), previous: binary.BigEndian.Uint32(b[8:]),
 		kind: kind(x >> pairBits), pair: x & maxPair, chunks: [2]chunk{chunk(b[14:]), chunk(b[46:])},
 	}
-	if m.kind > kindCt2 || m.epoch >= MaxEpoch || m.epoch == 0 && m.previous != 0 {
+	if m.kind > kindCt2 || m.epoch >= MaxEpoch || m.epoch == 0 && m.previous != 0 || m.number == math.MaxUint32 {
 		return m, false
 	}
 	return m, m.kind.full() || m.pair == 0 && m.chunks == [2]chunk{}

@@ -62,10 +62,10 @@ func (s *State) keyOf(m *message, at uint64) (k key.Braid, ok bool) {
 			uint64(m.previous-c.received)+uint64(m.number) > MaxJump {
 			return k, false
 		}
-		s.skip(m.previous, at)
+		s.skip(running, m.previous, at)
 		c.turnRecv()
 	}
-	s.skip(m.number, at)
+	s.skip(m.epoch, m.number, at)
 	return c.stepRecv(), true
 }
 
@@ -82,17 +82,17 @@ func (s *State) receiving() uint32 {
 // message of its chain yet.
 func (s *State) lags() bool { return s.chains.nextRecv.Valid() && !s.chains.nextSend.Valid() }
 
-// skip sets aside the keys of the running receiving chain below until: the last
-// MaxSkippedChain of them, older ones are lost.
-func (s *State) skip(until uint32, at uint64) {
+// skip sets aside the keys of the running receiving chain, which is that of the
+// epoch, below until: the last MaxSkippedChain of them, older ones are lost.
+func (s *State) skip(epoch, until uint32, at uint64) {
 	c := &s.chains
 	if until <= c.received {
 		return
 	}
 	fresh := make([]skipped, 0, min(until-c.received, MaxSkippedChain))
-	epoch := s.receiving()
 	for c.received < until {
-		n, k := c.received, c.stepRecv()
+		n := c.received
+		k := c.stepRecv()
 		if until-n <= MaxSkippedChain {
 			fresh = append(fresh, skipped{epoch: epoch, n: n, at: at, k: [32]byte(k.Bytes())})
 		}

@@ -9,10 +9,17 @@ import (
 
 // store keeps the braid keys of messages that were overtaken, oldest first. It is
 // copied with every message that comes, so it is one piece of memory rather than
-// a secret of internal/key for each.
+// a secret of internal/key for each. Like those it is behind two pointers, the
+// state's and its own, since fmt prints what a single one points at.
 //
 // spec: braid.md#skipped-keys
-type store struct{ list []skipped }
+type store struct{ list *[]skipped }
+
+func newStore(list []skipped) *store { return &store{&list} }
+
+func (s *store) len() int { return len(*s.list) }
+
+func (s *store) at(i int) *skipped { return &(*s.list)[i] }
 
 // skipped is the key of one message.
 type skipped struct {
@@ -33,28 +40,28 @@ func (a *skipped) expired(now uint64) bool {
 
 // take removes the key of a message and returns it, unless it has expired.
 func (s *store) take(epoch, n uint32, now uint64) (k key.Braid, ok bool) {
-	i, found := slices.BinarySearchFunc(s.list, skipped{epoch: epoch, n: n}, skipped.compare)
-	if !found || s.list[i].expired(now) {
+	i, found := slices.BinarySearchFunc(*s.list, skipped{epoch: epoch, n: n}, skipped.compare)
+	if !found || s.at(i).expired(now) {
 		return k, false
 	}
-	k = cut[key.BraidRole](s.list[i].k[:])
+	k = cut[key.BraidRole](s.at(i).k[:])
 	s.remove(i, i+1)
 	return k, true
 }
 
 // remove takes keys out and overwrites them.
-func (s *store) remove(from, to int) { s.list = slices.Delete(s.list, from, to) }
+func (s *store) remove(from, to int) { *s.list = slices.Delete(*s.list, from, to) }
 
 // age drops what has expired. A key whose time lies ahead, since the clock stood
 // wrong or stands wrong now, counts as overtaken now.
 func (s *store) age(now uint64) {
 	n := 0
-	for n < len(s.list) && s.list[n].expired(now) {
+	for n < s.len() && s.at(n).expired(now) {
 		n++
 	}
 	s.remove(0, n)
-	for i := range s.list {
-		s.list[i].at = min(s.list[i].at, now)
+	for i := range *s.list {
+		s.at(i).at = min(s.at(i).at, now)
 	}
 }
 
@@ -65,24 +72,24 @@ func (s *store) add(fresh []skipped) {
 	if len(fresh) == 0 {
 		return
 	}
-	old := s.list
-	s.list = make([]skipped, 0, len(old)+len(fresh))
-	s.list = append(append(s.list, old...), fresh...)
+	old := *s.list
+	list := make([]skipped, 0, len(old)+len(fresh))
+	*s.list = append(append(list, old...), fresh...)
 	clear(old)
 	epoch := fresh[0].epoch
 	clear(fresh)
-	first := slices.IndexFunc(s.list, func(k skipped) bool { return k.epoch == epoch })
-	if over := len(s.list) - first - MaxSkippedChain; over > 0 {
+	first := slices.IndexFunc(*s.list, func(k skipped) bool { return k.epoch == epoch })
+	if over := s.len() - first - MaxSkippedChain; over > 0 {
 		s.remove(first, first+over)
 	}
-	if over := len(s.list) - MaxSkipped; over > 0 {
+	if over := s.len() - MaxSkipped; over > 0 {
 		s.remove(0, over)
 	}
 }
 
-func (s *store) clone() *store { return &store{slices.Clone(s.list)} }
+func (s *store) clone() *store { return newStore(slices.Clone(*s.list)) }
 
 func (s *store) wipe() {
-	clear(s.list)
-	s.list = nil
+	clear(*s.list)
+	*s.list = nil
 }

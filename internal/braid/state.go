@@ -66,9 +66,9 @@ func (s *State) Append(b []byte) []byte {
 			b = append(b, s.in.have[i].c[:]...)
 		}
 	}
-	b = binary.BigEndian.AppendUint16(b, uint16(len(s.skipped.list)))
-	for i := range s.skipped.list {
-		k := &s.skipped.list[i]
+	b = binary.BigEndian.AppendUint16(b, uint16(s.skipped.len()))
+	for i := range s.skipped.len() {
+		k := s.skipped.at(i)
 		b = binary.BigEndian.AppendUint32(b, k.epoch)
 		b = binary.BigEndian.AppendUint32(b, k.n)
 		b = binary.BigEndian.AppendUint64(b, k.at)
@@ -82,7 +82,7 @@ func Parse(b []byte) (*State, error) {
 	if len(b) < stateHead+2 || len(b) > MaxState || b[0] != stateVersion || b[1] > byte(ct2Sampled) || b[2] > waitBoth {
 		return nil, ErrState
 	}
-	s := &State{phase: phase(b[1]), skipped: new(store)}
+	s := &State{phase: phase(b[1]), skipped: newStore(nil)}
 	wait := b[2]
 	r := reader{b: b[3:]}
 	c := &s.chains
@@ -158,12 +158,12 @@ func (s *store) parse(r *reader, running uint32) {
 		r.bad = true
 		return
 	}
-	s.list = make([]skipped, 0, n)
+	list := make([]skipped, 0, n)
 	inChain := 0
 	for i := range n {
 		k := skipped{epoch: r.uint32(), n: r.uint32(), at: r.uint64(), k: [32]byte(r.take(32))}
 		if i > 0 {
-			before := &s.list[i-1]
+			before := &list[i-1]
 			if k.epoch != before.epoch {
 				inChain = 0
 			}
@@ -171,8 +171,9 @@ func (s *store) parse(r *reader, running uint32) {
 		}
 		inChain++
 		r.bad = r.bad || k.epoch > running || inChain > MaxSkippedChain
-		s.list = append(s.list, k)
+		list = append(list, k)
 	}
+	*s.list = list
 }
 
 // sound refuses what no run of the braid leads to.
@@ -194,11 +195,11 @@ func (s *State) sound(wait byte) bool {
 			return false
 		}
 	}
-	last := len(s.skipped.list) - 1
+	last := s.skipped.len() - 1
 	if last < 0 {
 		return true
 	}
-	k := &s.skipped.list[last]
+	k := s.skipped.at(last)
 	return k.epoch < s.receiving() || k.n < s.chains.received
 }
 
