@@ -85,7 +85,7 @@ func signaturePrivate(s Suite, b []byte) Secret {
 }
 
 // same compares bytes.
-func same(t *testing.T, what string, got, want []byte) {
+func same(t testing.TB, what string, got, want []byte) {
 	t.Helper()
 	if !equal(got, want) {
 		t.Fatalf("%s: got %x, want %x", what, got, want)
