@@ -69,8 +69,8 @@ func (c *Client) JoinExternal(groupInfo, tree []byte, resync bool, supports ...u
 }
 
 // ProposeAdd asks from outside to be added.
-func (c *Client) ProposeAdd(groupInfo []byte) ([]byte, error) {
-	return c.message("externalAdd", "groupInfo", groupInfo)
+func (c *Client) ProposeAdd(groupInfo []byte, supports ...uint16) ([]byte, error) {
+	return c.message("externalAdd", "groupInfo", groupInfo, "supports", supports)
 }
 
 // ProposeExternal proposes from outside, as the external sender with that index.

@@ -60,9 +60,10 @@ async function signer(client, number) {
 export async function freshKeyPackage(client, args = {}) {
   const { cs, keys } = await signer(client, args.suite ?? client.suite);
   const now = Math.floor(Date.now() / 1000);
+  const usual = defaultCapabilities(); // with values of GREASE among them
   const made = await generateKeyPackageWithKey(
     { credentialType: "basic", identity: client.identity },
-    { ...defaultCapabilities(), ciphersuites: SUITES.map(String), extensions: args.supports ?? [], proposals: [] },
+    { ...usual, ciphersuites: SUITES.map(String), extensions: [...usual.extensions, ...(args.supports ?? [])] },
     { notBefore: BigInt(now - 3600), notAfter: BigInt(now + 86400) },
     [],
     keys,
@@ -101,10 +102,10 @@ export const verbs = {
   },
 
   // A client outside asks to be added.
-  async externalAdd({ client, groupInfo }) {
+  async externalAdd({ client, groupInfo, supports }) {
     const c = find(client);
     const info = message(groupInfo, "mls_group_info").groupInfo;
-    const made = await freshKeyPackage(c);
+    const made = await freshKeyPackage(c, { supports });
     c.packages.push(made);
     const m = await proposeAddExternal(info, made.publicPackage, made.privatePackage, made.cs);
     return { message: packed(m.wireformat, "publicMessage", m.publicMessage) };

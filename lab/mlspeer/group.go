@@ -53,20 +53,26 @@ func (g *Group) Commit(o CommitOptions) (Commit, error) {
 // Merge takes the last commit of its own.
 func (g *Group) Merge() error { return g.change("merge") }
 
-// Process takes what another member has sent: a proposal, a commit, or a message,
-// whose data it returns.
-func (g *Group) Process(m []byte) (data []byte, err error) {
+// Received is what a message brought.
+type Received struct {
+	Data []byte // of an application message
+	AD   []byte // authenticated data
+}
+
+// Process takes what another member has sent: a proposal, a commit, or an
+// application message.
+func (g *Group) Process(m []byte) (Received, error) {
 	var v struct {
 		View
-		Data []byte
+		Received
 	}
 	if err := g.peer.call("process", g.args("message", m), &v); err != nil {
-		return nil, err
+		return Received{}, err
 	}
 	if v.Group != nil {
 		g.View = v.View
 	}
-	return v.Data, nil
+	return v.Received, nil
 }
 
 // Encrypt makes an application message with some bytes of padding.

@@ -216,15 +216,17 @@ export const verbs = {
 
   async process({ group, message: text }) {
     const g = find(group);
-    const result = await open(g, message(text, "mls_private_message", "mls_public_message"));
+    const m = message(text, "mls_private_message", "mls_public_message");
+    const ad = b64(m.privateMessage?.authenticatedData ?? m.publicMessage.content.authenticatedData);
+    const result = await open(g, m);
     if (result.kind === "applicationMessage") {
       g.state = result.newState;
-      return { data: b64(result.message) };
+      return { data: b64(result.message), ad };
     }
     const epoch = g.state.groupContext.epoch;
     if (result.newState.groupContext.epoch !== epoch || result.newState.groupActiveState.kind !== "active") advance(g, result.newState);
     else g.state = result.newState;
-    return view(g);
+    return { ...view(g), ad };
   },
 
   async encrypt({ group, data, ad, padding }) {

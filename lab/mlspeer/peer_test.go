@@ -63,7 +63,8 @@ func alonePeer(t *testing.T, p *Peer, suite uint16) {
 		must(t, a.Merge())
 		agree(t, a, o)
 		must(t, o.Restore())
-		if got := b(o.Process(b(a.Encrypt([]byte("hello"), nil, 100*i)))); string(got) != "hello" {
+		got := get[Received](t)(o.Process(b(a.Encrypt([]byte("hello"), []byte("ad"), 100*i))))
+		if string(got.Data) != "hello" || string(got.AD) != "ad" {
 			t.Errorf("got %q", got)
 		}
 	}
