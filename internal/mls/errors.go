@@ -54,6 +54,9 @@ var (
 	ErrNotWelcome = errors.New("welcome is for others")
 	// ErrState is for stored state that is damaged or of another version.
 	ErrState = errors.New("stored state is damaged")
+	// ErrTooMany is for a proposal that there is no room for in this epoch: commit, or
+	// wait for a commit.
+	ErrTooMany = errors.New("too many")
 	// ErrArgument is for what our own caller asked and cannot be done, like the
 	// removal of a member that does not exist.
 	ErrArgument = errors.New("cannot be done")

@@ -1,0 +1,146 @@
+package mls
+
+import "slices"
+
+// Bounds of what is kept of the proposals of one epoch, so that nobody fills a
+// member's memory. Who has hit one commits.
+const (
+	maxPending         = 4096    // proposals
+	maxPendingOfSender = 1024    // of those, of one sender; all who ask to be added are one
+	maxPendingSize     = 8 << 20 // bytes, all together
+)
+
+// pendingProposal is a proposal that was sent or received in this epoch.
+type pendingProposal struct {
+	ref      ProposalRef
+	sender   Sender
+	proposal *Proposal
+	size     int // bytes
+}
+
+// pendingProposals are in the order in which they came. They die with the epoch.
+// The list is only ever appended to, so clones share it.
+type pendingProposals struct {
+	list []pendingProposal
+	size int
+}
+
+// add keeps a proposal; one that is there already stays as it is. It fails with
+// ErrTooMany.
+func (s *pendingProposals) add(ref ProposalRef, sender Sender, p *Proposal) error {
+	size, same := len(p.Append(nil)), 0
+	for _, q := range s.list {
+		if q.ref == ref {
+			return nil
+		}
+		if q.sender == sender {
+			same++
+		}
+	}
+	if len(s.list) >= maxPending || same >= maxPendingOfSender || s.size+size > maxPendingSize {
+		return fail(ErrTooMany, "", "proposals of this epoch")
+	}
+	s.list = append(s.list, pendingProposal{ref, sender, p, size})
+	s.size += size
+	return nil
+}
+
+// byRef is all of them by their reference.
+func (s *pendingProposals) byRef() map[ProposalRef]pendingProposal {
+	m := make(map[ProposalRef]pendingProposal, len(s.list))
+	for _, p := range s.list {
+		m[p.ref] = p
+	}
+	return m
+}
+
+// clone is an independent copy: appending to either does not show in the other.
+func (s *pendingProposals) clone() pendingProposals {
+	return pendingProposals{list: slices.Clip(s.list), size: s.size}
+}
+
+// PendingProposal is a proposal of this epoch that a commit can cover.
+type PendingProposal struct {
+	Ref      ProposalRef
+	Sender   Sender
+	Proposal *Proposal
+}
+
+// Pending are the proposals of this epoch that were sent or received, in that order.
+func (g *Group) Pending() []PendingProposal {
+	out := make([]PendingProposal, len(g.proposals.list))
+	for i, p := range g.proposals.list {
+		out[i] = PendingProposal{p.ref, p.sender, p.proposal}
+	}
+	return out
+}
+
+// best chooses of the pending proposals what one commit can cover (RFC 9420, Section
+// 12.2): removals before updates, the latest update of a leaf, the latest extensions,
+// a reinitialisation only if there is nothing else. What is one's own update, or
+// removes oneself, is for others to commit; what breaks a rule on its own is left out.
+func (g *Group) best(r proposalRules) []ProposalRef {
+	var extensions, reinit *pendingProposal
+	all := g.proposals.list
+	change := map[LeafIndex]int{} // the chosen change of a leaf
+	for i := range all {
+		p := &all[i]
+		switch p.proposal.Type {
+		case ProposalRemove:
+			if j, ok := change[p.proposal.Removed]; !ok || all[j].proposal.Type == ProposalUpdate {
+				change[p.proposal.Removed] = i
+			}
+		case ProposalUpdate:
+			if j, ok := change[p.sender.Leaf]; !ok || all[j].proposal.Type == ProposalUpdate {
+				change[p.sender.Leaf] = i
+			}
+		case ProposalGroupContext:
+			extensions = p
+		case ProposalReInit:
+			reinit = p
+		}
+	}
+	after := g.context.Extensions
+	if extensions != nil {
+		after = extensions.proposal.Extensions
+	}
+	rules := r.leafRules(g.tree, after)
+	members := map[string]bool{} // signature keys of those who stay
+	for i, l := range g.tree.members() {
+		j, ok := change[i]
+		if !ok || all[j].proposal.Type == ProposalUpdate {
+			members[string(l.SignatureKey)] = true
+		}
+	}
+	added, psks := map[string]bool{}, map[string]bool{}
+	var refs []ProposalRef
+	for i := range all {
+		p := &all[i]
+		l := listed{p.proposal, p.sender, true}
+		take := false
+		switch p.proposal.Type {
+		case ProposalRemove:
+			take = change[p.proposal.Removed] == i && p.proposal.Removed != g.self
+		case ProposalUpdate:
+			take = change[p.sender.Leaf] == i && p.sender.Leaf != g.self && r.update(rules, l) == nil
+		case ProposalAdd:
+			leaf := p.proposal.KeyPackage.Leaf
+			key := string(leaf.SignatureKey)
+			take = !added[key] && !members[key] && rules.check(leaf, LeafKeyPackage, MaxLeaves) == nil
+			added[key] = added[key] || take
+		case ProposalPSK:
+			id := string(p.proposal.PSK.append(nil))
+			take = !psks[id]
+			psks[id] = true
+		case ProposalGroupContext:
+			take = p == extensions
+		}
+		if take && r.one(l) == nil {
+			refs = append(refs, p.ref)
+		}
+	}
+	if len(refs) == 0 && reinit != nil {
+		refs = append(refs, reinit.ref)
+	}
+	return refs
+}
