@@ -13,6 +13,7 @@
 //	addr     routes: blinded rotating addresses and ownership proofs
 //	pqxdh    the asynchronous handshake
 //	ratchet  Double Ratchet with encrypted headers
+//	braid    the post-quantum ratchet beside it: ML-KEM-768 in pieces
 //	session  a pair session: pqxdh and ratchet joined
 //	token    anonymous tokens and puzzles, both ends
 //	sealed   the seal on every cell, and the HPKE seal on first contact
