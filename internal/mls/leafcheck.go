@@ -12,13 +12,14 @@ type leafRules struct {
 	now           time.Time
 	checkLifetime bool // of leaves of key packages
 	authenticate  func(Credential, []byte) error
-	t             tree // before or after the leaf stands in it; may be the zero tree
+	t             tree // with all that the commit changes, or before; the zero tree has no others
 }
 
 // check checks a leaf node that stands, or is to stand, at a leaf of the tree; want
 // is where it has to come from, 0 for anywhere. For one of a key package the place
-// does not matter. That its keys are unique is checked by verifyKeys on the tree
-// with the leaf in it. It fails with ErrInvalid and ErrUnsupported.
+// does not matter. That its keys are unique is checked by verifyKeys on the tree with
+// the leaf in it, that they are others than those of the leaf that it replaces by the
+// rules for proposals and by applyPath. It fails with ErrInvalid and ErrMalformed.
 func (r leafRules) check(l *LeafNode, want LeafSource, at LeafIndex) error {
 	switch {
 	case r.authenticate == nil:
@@ -85,7 +86,7 @@ func (l *LeafNode) checkCapabilities(g *GroupContext) error {
 // does not count.
 func (r leafRules) checkBesides(l *LeafNode, at LeafIndex) error {
 	others := r.t.root.credentials
-	if l.Source != LeafKeyPackage || r.t.leaf(at) == l {
+	if l.Source != LeafKeyPackage {
 		others = r.t.credentialTypes(at)
 	}
 	switch own := credentialTypesOf(l); {
@@ -93,9 +94,6 @@ func (r leafRules) checkBesides(l *LeafNode, at LeafIndex) error {
 		return invalid("7.3", "credential type is not supported by all members")
 	case others.used&^own.supported != 0:
 		return invalid("7.3", "member does not support the credentials of all others")
-	}
-	if old := r.t.leaf(at); l.Source != LeafKeyPackage && old != nil && old != l && equal(old.EncryptionKey, l.EncryptionKey) {
-		return invalid("7.3", "encryption key did not change")
 	}
 	return nil
 }

@@ -97,11 +97,6 @@ func TestLeafRules(t *testing.T) {
 		{name: "credential that another lacks", leaf: func(l *LeafNode) { x509(l); l.Credential = Credential{Type: CredentialX509} }, err: ErrInvalid},
 		{name: "credential that all have", leaf: func(l *LeafNode) { x509(l); l.Credential = Credential{Type: CredentialX509} }, other: x509},
 		{name: "credential of another", other: func(l *LeafNode) { x509(l); l.Credential = Credential{Type: CredentialX509} }, err: ErrInvalid},
-		{name: "encryption key of before", source: LeafUpdate, tree: func(tr tree, l *LeafNode) tree {
-			old := *l
-			old.Signature = nil
-			return tr.update(1, &old)
-		}, err: ErrInvalid},
 		{name: "unknown to the Authentication Service", rules: func(r *leafRules) { r.authenticate = func(Credential, []byte) error { return bad } }, err: bad},
 		{name: "no Authentication Service", rules: func(r *leafRules) { r.authenticate = nil }, err: ErrArgument},
 	}

@@ -134,9 +134,7 @@ func compareWithModel(t *testing.T, tr tree, m *treeModel) {
 		if got, want := tr.resolution(x), m.resolution(x); !slices.Equal(got, want) {
 			t.Fatalf("resolution of %d: got %v, want %v", x, got, want)
 		}
-		if tr.at(x) != m.nodes[x] && !equal(tr.at(x).appendOptional(nil), m.nodes[x].appendOptional(nil)) {
-			t.Fatalf("node %d differs", x)
-		}
+		same(t, "node", tr.at(x).appendOptional(nil), m.nodes[x].appendOptional(nil))
 		i, ok := x.leaf()
 		if !ok {
 			continue
@@ -154,9 +152,7 @@ func compareWithModel(t *testing.T, tr tree, m *treeModel) {
 		t.Fatalf("got %d members, want %d", tr.count(), count)
 	}
 	for i, l := range tr.members() {
-		if m.nodes[i.Node()].Leaf != l {
-			t.Fatalf("member %d differs", i)
-		}
+		same(t, "member", l.append(nil), m.nodes[i.Node()].Leaf.append(nil))
 		count--
 	}
 	if count != 0 {
@@ -249,4 +245,46 @@ func damage(r *mathrand.Rand, nodes []*node) []*node {
 		nodes[x] = &node{Parent: &q}
 	}
 	return nodes
+}
+
+// TestTreeKeepsNoMessage: what a node was read from can be overwritten, so nothing
+// of it is kept.
+func TestTreeKeepsNoMessage(t *testing.T) {
+	tr, _ := signedTree(t)
+	b := appendNodes(nil, tr.nodes())
+	r := reader{b: slices.Clone(b)}
+	kept := r.b
+	nodes := list(&r, readOptionalNode)
+	read, err := treeOf(tr.p, nodes)
+	if err != nil {
+		t.Fatal(err)
+	}
+	clear(kept)
+	same(t, "tree", appendNodes(nil, read.nodes()), b)
+
+	next, secrets, _ := unsignedPath(t, tr, 1)
+	u := &updatePath{Leaf: next.leaf(1)}
+	for _, x := range secrets.nodes {
+		u.Nodes = append(u.Nodes, updatePathNode{EncryptionKey: next.at(x).encryptionKey()})
+	}
+	r = reader{b: u.append(nil)}
+	kept = r.b
+	applied, err := tr.applyPath(1, readUpdatePath(&r))
+	if err != nil {
+		t.Fatal(err)
+	}
+	clear(kept)
+	same(t, "tree after a path", appendNodes(nil, applied.nodes()), appendNodes(nil, next.nodes()))
+
+	r = reader{b: next.leaf(1).append(nil)}
+	kept = r.b
+	added, i, err := tr.add(readLeafNode(&r))
+	if err != nil {
+		t.Fatal(err)
+	}
+	clear(kept)
+	same(t, "leaf", added.leaf(i).append(nil), next.leaf(1).append(nil))
+	if !added.hasEncryptionKey(next.leaf(1).EncryptionKey) || !added.hasSignatureKey(next.leaf(1).SignatureKey) {
+		t.Error("a key was kept in the message")
+	}
 }

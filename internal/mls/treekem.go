@@ -88,7 +88,7 @@ func (t tree) pathParents(copath []NodeIndex, keys [][]byte) (parents []*node, l
 	parents = make([]*node, len(keys))
 	hash := []byte{} // of the topmost
 	for k := len(keys) - 1; k >= 0; k-- {
-		parents[k] = &node{Parent: &parentNode{EncryptionKey: keys[k], ParentHash: hash}}
+		parents[k] = &node{Parent: (&parentNode{EncryptionKey: keys[k], ParentHash: hash}).detach()}
 		hash = t.p.parentHash(parents[k].Parent, t.hashOf(copath[k]))
 	}
 	return parents, hash

@@ -11,6 +11,7 @@ func blankParents(NodeIndex, *node) *node    { return nil }
 // and with the parents above it as parent makes them.
 func (t tree) set(i LeafIndex, l *LeafNode, parent func(NodeIndex, *node) *node) tree {
 	next := t
+	l = l.detach()
 	var rebuild func(s *subtree, x NodeIndex) *subtree
 	rebuild = func(s *subtree, x NodeIndex) *subtree {
 		if x.level() == 0 {

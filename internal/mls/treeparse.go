@@ -53,14 +53,16 @@ func (b *treeBuilder) build(x NodeIndex) (*subtree, error) {
 		if n == nil {
 			return b.leafTree(i, nil), nil
 		}
-		b.encryption = b.encryption.add(n.Leaf.EncryptionKey)
-		b.signature = b.signature.add(n.Leaf.SignatureKey)
-		return b.leafTree(i, n.Leaf), nil
+		l := n.Leaf.detach()
+		b.encryption = b.encryption.add(l.EncryptionKey)
+		b.signature = b.signature.add(l.SignatureKey)
+		return b.leafTree(i, l), nil
 	}
 	if n != nil {
 		if err := b.checkUnmerged(x, n.Parent); err != nil {
 			return nil, err
 		}
+		n = &node{Parent: n.Parent.detach()}
 		b.encryption = b.encryption.add(n.Parent.EncryptionKey)
 	}
 	left, err := b.build(x.left())
