@@ -42,3 +42,6 @@ const (
 	labelKeyPackage    = "KeyPackageTBS"
 	labelKeyPackageRef = "MLS 1.0 KeyPackage Reference"
 )
+
+// ref is KeyPackageRef: how a Welcome names the key package (RFC 9420, Section 5.2).
+func (k *KeyPackage) ref(p *suiteParams) []byte { return p.refHash(labelKeyPackageRef, k.Append(nil)) }

@@ -44,7 +44,7 @@ func (r proposalRules) one(l listed) error {
 	}
 	switch p.Type {
 	case ProposalAdd:
-		return r.keyPackage(p.KeyPackage)
+		return p.KeyPackage.check(r.p)
 	case ProposalRemove:
 		if r.tree.leaf(p.Removed) == nil {
 			return invalid("12.1.3", "removal of a blank leaf")
@@ -82,31 +82,6 @@ func (s Sender) mayPropose(t ProposalType) bool {
 		return t == ProposalExternalInit || t == ProposalRemove || t == ProposalPSK
 	}
 	return false
-}
-
-// keyPackage checks a key package (RFC 9420, Section 10.1), but for the rules of its
-// leaf node.
-func (r proposalRules) keyPackage(k *KeyPackage) error {
-	switch {
-	case k.Version != r.context.Version, k.Suite != r.context.Suite:
-		return invalid("10.1", "version or cipher suite of a key package")
-	case k.Leaf.Source != LeafKeyPackage:
-		return invalid("7.3", "leaf node source")
-	case equal(k.InitKey, k.Leaf.EncryptionKey):
-		return invalid("10.1", "init key is the encryption key")
-	case !r.p.checkHPKEKey(k.InitKey):
-		return invalid("10.1", "init key")
-	case !distinct(k.Extensions):
-		return invalid("13.4", "extension is there twice")
-	case !r.p.verifyWithLabel(k.Leaf.SignatureKey, labelKeyPackage, k.tbs(nil), k.Signature):
-		return invalid("10.1", "signature of a key package")
-	}
-	for _, e := range k.Extensions {
-		if !k.Leaf.Capabilities.hasExtension(e.Type) {
-			return invalid("7.2", "extension of a key package is not in its capabilities")
-		}
-	}
-	return nil
 }
 
 // checkGroupExtensions checks the extensions of a group context on their own (RFC

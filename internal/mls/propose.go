@@ -1,7 +1,6 @@
 package mls
 
 import (
-	"fmt"
 	"io"
 	"slices"
 )
@@ -42,9 +41,9 @@ func pskProposal(rand io.Reader, s Suite, id PreSharedKeyID) (*Proposal, error) 
 	if p == nil {
 		return nil, fail(ErrUnsupported, "5.1", "cipher suite")
 	}
-	id.Nonce = make([]byte, p.nh)
-	if _, err := io.ReadFull(rand, id.Nonce); err != nil {
-		return nil, fmt.Errorf("drawing the nonce of a PSK: %w", err)
+	id, err := p.newPSKID(rand, id)
+	if err != nil {
+		return nil, err
 	}
 	return &Proposal{Type: ProposalPSK, PSK: id}, nil
 }

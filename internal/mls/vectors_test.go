@@ -23,6 +23,7 @@ var vectorFiles = []vectorFile{
 	{"deserialization", 14, vectorDeserialization},
 	{"tree-math", 10, vectorTreeMath},
 	{"messages", 300, vectorMessages},
+	{"welcome", 7, vectorWelcome},
 	{"key-schedule", 7, vectorKeySchedule},
 	{"psk_secret", 77, vectorPSKSecret},
 	{"transcript-hashes", 7, vectorTranscriptHashes},

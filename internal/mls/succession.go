@@ -1,0 +1,55 @@
+package mls
+
+import "slices"
+
+// checkSuccession checks what a Welcome into a successor or a branch must fit: its
+// resumption PSK says that it is one (RFC 9420, Sections 11.2, 11.3 and 12.4.3.1).
+func (g *groupSecrets) checkSuccession(info *GroupInfo, predecessor *Group) error {
+	var by *PreSharedKeyID
+	for i, id := range g.PSKs {
+		if id.Type != PSKResumption || id.Usage == UsageApplication {
+			continue
+		}
+		if by != nil {
+			return invalid("12.4.3.1", "two groups come before this one")
+		}
+		by = &g.PSKs[i]
+	}
+	if by == nil {
+		return nil
+	}
+	c := &info.Context
+	switch {
+	case c.Epoch != 1:
+		return invalid("12.4.3.1", "epoch of a successor's Welcome")
+	case predecessor == nil || !equal(predecessor.context.GroupID, by.GroupID):
+		return fail(ErrArgument, "12.4.3.1", "the group before this one is missing")
+	case by.Usage == UsageReInit:
+		return predecessor.checkReInit(c, by.Epoch)
+	}
+	return predecessor.checkBranch(c)
+}
+
+// checkReInit checks that a new group is what g's ReInit proposal said (RFC 9420,
+// Section 11.2).
+func (g *Group) checkReInit(c *GroupContext, epoch uint64) error {
+	switch r := g.reinit; {
+	case r == nil, epoch != g.context.Epoch:
+		return invalid("11.2", "the group was not reinitialised")
+	case r.Version != c.Version, r.Suite != c.Suite, !equal(r.GroupID, c.GroupID), !sameExtensions(r.Extensions, c.Extensions):
+		return invalid("11.2", "the successor is not what was agreed on")
+	}
+	return nil
+}
+
+// checkBranch checks what a subgroup has in common with g (RFC 9420, Section 11.3).
+func (g *Group) checkBranch(c *GroupContext) error {
+	if c.Version != g.context.Version || c.Suite != g.context.Suite {
+		return invalid("11.3", "a branch has the suite of the group that it comes from")
+	}
+	return nil
+}
+
+func sameExtensions(a, b []Extension) bool {
+	return slices.EqualFunc(a, b, func(x, y Extension) bool { return x.Type == y.Type && equal(x.Data, y.Data) })
+}
