@@ -132,10 +132,18 @@ func (r *reader) err(what string) error {
 
 // list reads T x<V>. Every element takes a byte at least, so the list is bounded by
 // its encoding.
-func list[T any](r *reader, read func(*reader) T) []T {
+func list[T any](r *reader, read func(*reader) T) []T { return listOf(r, MaxMessage, read) }
+
+// listOf reads T x<V> of at most that many elements: for those whose smallest encoding
+// is so much smaller than they are in memory that little would become a lot.
+func listOf[T any](r *reader, most int, read func(*reader) T) []T {
 	sub := reader{b: r.vec(), fail: r.fail}
 	var out []T
 	for len(sub.b) > 0 && !sub.fail {
+		if len(out) == most {
+			sub.fail = true
+			break
+		}
 		out = append(out, read(&sub))
 	}
 	if sub.fail {

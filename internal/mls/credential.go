@@ -8,6 +8,9 @@ const (
 	CredentialX509  CredentialType = 2 // a chain of certificates, that of the member first
 )
 
+// maxCertificates is how many certificates one credential may have.
+const maxCertificates = 64
+
 // Credential says who a member claims to be (RFC 9420, Section 5.3). Whether the
 // claim is true, and goes with the signature key, is [Env.Authenticate]'s to say.
 type Credential struct {
@@ -27,7 +30,7 @@ func readCredential(r *reader) Credential {
 	case CredentialBasic:
 		c.Identity = r.vec()
 	case CredentialX509:
-		c.Certificates = list(r, (*reader).vec)
+		c.Certificates = listOf(r, maxCertificates, (*reader).vec)
 	default:
 		r.unsupported()
 	}

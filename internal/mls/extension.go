@@ -30,11 +30,14 @@ func readExtension(r *reader) Extension {
 
 func (e Extension) append(b []byte) []byte { return appendVec(appendU16(b, uint16(e.Type)), e.Data) }
 
-func readExtensions(r *reader) []Extension { return list(r, readExtension) }
+func readExtensions(r *reader) []Extension { return listOf(r, maxExtensions, readExtension) }
 
 func appendExtensions(b []byte, list []Extension) []byte {
 	return appendList(b, list, func(b []byte, e Extension) []byte { return e.append(b) })
 }
+
+// maxExtensions is how many extensions, or external senders, one list may have.
+const maxExtensions = 1024
 
 // findExtension is the data of an extension, if it is there.
 func findExtension(list []Extension, t ExtensionType) ([]byte, bool) {
@@ -75,7 +78,7 @@ func ExternalSendersExtension(senders []ExternalSender) Extension {
 
 func parseExternalSenders(data []byte) ([]ExternalSender, error) {
 	return parse(data, "external senders", func(r *reader) []ExternalSender {
-		return list(r, func(r *reader) ExternalSender {
+		return listOf(r, maxExtensions, func(r *reader) ExternalSender {
 			return ExternalSender{SignatureKey: r.vec(), Credential: readCredential(r)}
 		})
 	})

@@ -13,7 +13,11 @@ type hpkeCiphertext struct {
 }
 
 func readHPKECiphertext(r *reader) hpkeCiphertext {
-	return hpkeCiphertext{KEMOutput: r.vec(), Ciphertext: r.vec()}
+	c := hpkeCiphertext{KEMOutput: r.vec(), Ciphertext: r.vec()}
+	if len(c.KEMOutput) == 0 || len(c.Ciphertext) == 0 {
+		r.fail = true // no suite has such; and many of them would take a lot of memory
+	}
+	return c
 }
 
 func (c hpkeCiphertext) append(b []byte) []byte {

@@ -39,7 +39,7 @@ func readGroupSecrets(r *reader) *groupSecrets {
 	if g.HasPath = r.present(); g.HasPath {
 		g.PathSecret = r.vec()
 	}
-	g.PSKs = list(r, readPreSharedKeyID)
+	g.PSKs = listOf(r, MaxPSKs, readPreSharedKeyID)
 	return g
 }
 
