@@ -94,11 +94,11 @@ func (r *Relay) openGateStores(began gate.Day) (s gateStores, err error) {
 		m := memory.NewGate(maxMarks, rand.Reader)
 		return gateStores{members: m, spent: m}, nil
 	}
-	return openGateFile(r.cfg.Data, max(began, gate.DayOf(r.cfg.Now())))
+	return openGateFile(r.cfg.Data, began, gate.DayOf(r.cfg.Now()))
 }
 
-func openGateFile(data string, began gate.Day) (s gateStores, err error) {
-	d, err := sqlite.OpenGate(filepath.Join(data, gateFile), began, rand.Reader)
+func openGateFile(data string, began, today gate.Day) (s gateStores, err error) {
+	d, err := sqlite.OpenGate(filepath.Join(data, gateFile), max(began, today), today, rand.Reader)
 	if err != nil {
 		return s, adviseGate(err, data)
 	}
@@ -229,6 +229,8 @@ func adviseGate(err error, data string) error {
 		return &Problem{err, "put a backup back with `tacet-relay restore`, or move gate.db and its companions out of " + data + ": then there are no members and invites, and everybody needs a new one"}
 	case errors.Is(err, sqlite.ErrNewer):
 		return &Problem{err, "a newer tacet-relay has used " + data + ": install that version again, or a newer one"}
+	case errors.Is(err, sqlite.ErrOlder):
+		return advise(err, data)
 	case errors.Is(err, sqlite.ErrForeign):
 		return &Problem{err, "gate.db in " + data + " belongs to another program: use another data directory"}
 	}

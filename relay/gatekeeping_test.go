@@ -6,10 +6,12 @@ import (
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/base64"
+	"errors"
 	"io"
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -336,6 +338,42 @@ func TestALostGateIsANewSeed(t *testing.T) {
 }
 
 // Without the role nothing of this is there, and nobody is asked for anything.
+// A store of an older version is for `migrate`, which the error says, and its seed stays.
+func TestAGateOfAnOlderVersionIsMigrated(t *testing.T) {
+	t.Parallel()
+	dir, unix := filepath.Join(t.TempDir(), "data"), new(atomic.Int64)
+	unix.Store(20_000*aDay + 3600)
+	g := startGated(t, dir, unix, nil)
+	g.stop()
+	for _, file := range []string{"", "-mark"} {
+		b, err := os.ReadFile(filepath.Join("internal", "sqlite", "testdata", "gate-1.db"+file))
+		if err == nil {
+			err = os.WriteFile(filepath.Join(dir, gateFile+file), b, 0o600)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	cfg := Default()
+	cfg.Listen, cfg.Data, cfg.Gate, cfg.Log = "127.0.0.1:0", dir, "invite", io.Discard
+	var p *Problem
+	if r, err := New(cfg); err == nil {
+		r.Close()
+		t.Error("an older store was opened")
+	} else if !errors.As(err, &p) || !errors.Is(err, ErrOlder) || !strings.Contains(p.Hint, "migrate") {
+		t.Errorf("got %v, want it to name `migrate`", err)
+	}
+	all, err := Migrate(dir)
+	if err != nil || !slices.Contains(all, Migrated{gateFile, 1, 2}) {
+		t.Errorf("got %v, %v, want %s from version 1 to 2", all, err, gateFile)
+	}
+	g = startGated(t, dir, unix, nil)
+	g.stop()
+	if strings.Contains(g.log.String(), eventSeed) {
+		t.Error("the seed is new after an upgrade")
+	}
+}
+
 func TestARelayWithoutTokensIgnoresThem(t *testing.T) {
 	t.Parallel()
 	unix := new(atomic.Int64)

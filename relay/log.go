@@ -28,7 +28,7 @@ const (
 	eventAway     = "a server that nodes share does not answer"
 	eventName     = "a certificate for a name could not be had: `tacet-relay status` says why"
 	eventPanic    = "a request ended in a fault of the relay"
-	eventSeed     = "tokens have a new issuer seed: the store of spent ones is new or was put back from a copy"
+	eventSeed     = "tokens have a new issuer seed: the store of spent ones is new, was put back from a copy, or was swept by a clock that was ahead"
 	eventGate     = "the store of members and tokens failed"
 	eventOther    = "something that has no words here"
 )

@@ -121,7 +121,7 @@ func open(name, path string) error {
 	case blobFile:
 		store, err = sqlite.Open(sqlite.Options{Path: path, Max: room, Random: rand.Reader})
 	case gateFile:
-		store, err = sqlite.OpenGate(path, gate.DayOf(time.Now()), rand.Reader)
+		store, err = sqlite.OpenGate(path, gate.DayOf(time.Now()), gate.DayOf(time.Now()), rand.Reader)
 	}
 	if err != nil {
 		return err

@@ -38,6 +38,7 @@ func Inventory() []Table {
 			{"seed", "32 random bytes", "to derive the keys that tokens are issued under", "as long as the store", "nothing: tokens are issued blindly"},
 			{"key", "32 random bytes", "to hash what is in spent under a key", "as long as the store", "with a device's credential: whether it had tokens issued in the present epochs"},
 			{"began", "a UTC day", "devices take new issuer keys only where this rises", "as long as the store", nothing},
+			{"swept", "a UTC day", "what ended by then is refused, also by a clock that went back", "as long as the store", nothing},
 			{"mark", "16 random bytes, new at every start", "to notice a store that was put back from a copy", "until the next start", nothing},
 			{"previous", "the mark before", "a start that was cut short is no copy", "until the next start", nothing},
 		}},
@@ -110,6 +111,7 @@ func Inventory() []Table {
 			{"key", "as in gate", "as in gate", "until Redis ends", "as in gate"},
 			{"began", "as in gate", "as in gate; a mark names it, so a node notices that the root is another one", "until Redis ends", nothing},
 			{"run", "what Redis calls its present run", "to notice that it lost anything", "until Redis ends", nothing},
+			{"swept", "as in gate", "as in gate", "until Redis ends", nothing},
 		}},
 		{"Redis", "days", "one set: the days that have what follows", []Column{
 			{"day", "a UTC day", "to delete what is over", "until that day", nothing},

@@ -31,7 +31,7 @@ func cpu() float64 {
 
 // onDisk is a realm whose store is a file.
 func onDisk(b *testing.B) *realm {
-	store, err := sqlite.OpenGate(filepath.Join(b.TempDir(), "gate.db"), today, seeded())
+	store, err := sqlite.OpenGate(filepath.Join(b.TempDir(), "gate.db"), today, today, seeded())
 	if err != nil {
 		b.Fatal(err)
 	}

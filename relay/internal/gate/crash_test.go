@@ -52,7 +52,7 @@ func TestCrashChild(t *testing.T) {
 	if dir == "" {
 		return // it is run by TestACrashBetweenSpendingAndAnswering alone
 	}
-	store, err := sqlite.OpenGate(filepath.Join(dir, "gate.db"), today, seeded())
+	store, err := sqlite.OpenGate(filepath.Join(dir, "gate.db"), today, today, seeded())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -90,7 +90,7 @@ func (k *Keeper) slot(ctx context.Context, hash [32]byte, today Day) (status int
 	s := k.state.Load()
 	day := binary.BigEndian.AppendUint32(nil, uint32(today))
 	for i := range k.cfg.Invites {
-		m := Mark{Root: s.root.Began, Until: today + 1, Hash: s.hash(labelSlot, day, binary.BigEndian.AppendUint32(nil, uint32(i))), Request: s.hash(labelSlotFor, hash[:])}
+		m := Mark{Root: s.root.Began, Today: today, Until: today + 1, Hash: s.hash(labelSlot, day, binary.BigEndian.AppendUint32(nil, uint32(i))), Request: s.hash(labelSlotFor, hash[:])}
 		switch v, err := k.cfg.Spent.Issue(ctx, m); {
 		case err != nil:
 			return k.trouble(ctx, err).status()

@@ -81,7 +81,7 @@ func (k *Keeper) byCredential(r *http.Request, s *epochs, q *wire.TokenRequest) 
 	}
 	kind, epoch := scope(token.Kind(q.Kind), q.Epoch)
 	elements := sha256.Sum256(q.Blinded)
-	m := Mark{Root: s.root.Began, Until: until(token.Kind(q.Kind), q.Epoch), Hash: s.hash(labelIssued, kind, epoch, []byte{q.Part}, q.Right), Request: s.hash(labelElements, elements[:])}
+	m := Mark{Root: s.root.Began, Today: k.today(), Until: until(token.Kind(q.Kind), q.Epoch), Hash: s.hash(labelIssued, kind, epoch, []byte{q.Part}, q.Right), Request: s.hash(labelElements, elements[:])}
 	switch v, err := k.cfg.Spent.Issue(ctx, m); {
 	case errors.Is(err, ErrLost):
 		if k.trouble(ctx, err) != spent {

@@ -141,7 +141,7 @@ func (k *Keeper) load(ctx context.Context) error {
 	if s := k.state.Load(); s != nil {
 		began = max(began, s.root.Began+1)
 	}
-	root, err := k.cfg.Spent.Root(ctx, began)
+	root, err := k.cfg.Spent.Root(ctx, began, k.today())
 	if err != nil {
 		return fmt.Errorf("reading issuer seed: %w", err)
 	}

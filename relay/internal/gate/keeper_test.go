@@ -201,11 +201,11 @@ func (b *broken) Spend(ctx context.Context, m gate.Mark) (gate.Verdict, error) {
 	return b.Spent.Spend(ctx, m)
 }
 
-func (b *broken) Root(ctx context.Context, began gate.Day) (gate.Root, error) {
+func (b *broken) Root(ctx context.Context, began, now gate.Day) (gate.Root, error) {
 	if b.spend.Load() != nil && b.anew != nil {
-		return b.anew.Root(ctx, began)
+		return b.anew.Root(ctx, began, now)
 	}
-	return b.Spent.Root(ctx, began)
+	return b.Spent.Root(ctx, began, now)
 }
 
 func TestWhatIsNotKnownToBeSpentIsNotHonoured(t *testing.T) {

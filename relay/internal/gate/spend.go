@@ -67,7 +67,7 @@ func (k *Keeper) admit(r *http.Request, p token.Purpose, binding, place []byte, 
 		return status
 	}
 	kind, epoch := scope(t.Kind, t.Epoch)
-	m := Mark{Root: s.root.Began, Until: until(t.Kind, t.Epoch), Hash: s.hash(labelSpent, kind, epoch, t.Nonce[:]), Request: s.hash(labelUse, request[:], place)}
+	m := Mark{Root: s.root.Began, Today: k.today(), Until: until(t.Kind, t.Epoch), Hash: s.hash(labelSpent, kind, epoch, t.Nonce[:]), Request: s.hash(labelUse, request[:], place)}
 	again := maxAgain
 	if p == token.PutContext {
 		again = 1 << 30 // however often it comes, it opens one context

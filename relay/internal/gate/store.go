@@ -12,7 +12,7 @@ var (
 	// ErrNoInvite: an invite is not known, used up, over its day or revoked.
 	ErrNoInvite = errors.New("no such invite")
 	// ErrLost: the store of spent tokens is not the one that Root spoke of: it
-	// began anew. Nothing was done; Root says what holds now.
+	// began anew, or has to. Nothing was done; Root says what holds now.
 	ErrLost = errors.New("store of spent tokens began anew")
 	// ErrFull: the store is at its bound, or the disk is full.
 	ErrFull = errors.New("store is full")
@@ -69,6 +69,7 @@ type Root struct {
 type Mark struct {
 	Until   Day    // it goes at the start of this day
 	Root    Day    // Began of the root that keyed the hashes; 0: the one spoken of last
+	Today   Day    // by the clock of who asks
 	Hash    uint64 // of the thing
 	Request uint64 // of what it was used for
 }
@@ -84,22 +85,33 @@ const (
 )
 
 // Spent keeps marks, and the root that must not outlive them. Its methods may be
-// called from any goroutine. Of any number of calls with one hash and day exactly
-// one gets First, wherever they are made and whatever fails between.
+// called from any goroutine. Of any number of calls with one hash and day at most
+// one gets First, wherever they are made, whatever fails between, and however the
+// clocks go: the latest day by which marks were swept stands with the root, and
+// what ends by that day is refused from then on.
+//
+// spec: gate.md#clocks
 type Spent interface {
 	// Root returns the root, which is made where there is none: with fresh
 	// secrets and began. A store that lost any mark, or may have, makes a new one,
-	// whose Began is higher than that of the root it had. It deletes no member.
-	Root(ctx context.Context, began Day) (Root, error)
+	// whose Began is higher than that of the root it had. So does one that was swept
+	// by a clock that was Ahead of today. It deletes no member.
+	Root(ctx context.Context, began, today Day) (Root, error)
 	// Spend keeps a mark and returns once it is on disk. A store that several
 	// nodes share may answer Again for the 120 s after First; any other answers
 	// First or Other. It fails with ErrLost where marks were lost since Root, and
 	// where the root is not that of the mark any more: another call may have asked
-	// for the new one since the mark was made.
+	// for the new one since the mark was made. A mark that would have been swept
+	// already gets Other, or ErrLost where that clock was Ahead.
 	Spend(ctx context.Context, m Mark) (Verdict, error)
 	// Issue is Spend, but answers Again for as long as the mark is kept. Marks of
 	// Issue and Spend never have the same hash.
 	Issue(ctx context.Context, m Mark) (Verdict, error)
-	// Sweep deletes the marks that are over, and leaves no trace of them.
+	// Sweep deletes the marks that are over, and leaves no trace of them. A store
+	// with a clock of its own goes by the earlier of the two.
 	Sweep(ctx context.Context, today Day) error
 }
+
+// Ahead reports whether marks were swept by a clock that was ahead: more than a
+// day, so that tokens of today are among those that are refused.
+func Ahead(swept, today Day) bool { return swept > today+1 }

@@ -20,6 +20,7 @@ type Gate struct {
 
 	mu      sync.Mutex // guards the below
 	root    gate.Root
+	swept   gate.Day // the latest by which marks were swept
 	invites map[[32]byte]gate.Invite
 	members map[[32]byte]struct{}
 	marks   map[gate.Day]map[uint64]uint64 // request by hash; 0 is not told to anybody
@@ -97,18 +98,19 @@ func (g *Gate) Revoke(_ context.Context, hash [32]byte) error {
 	return nil
 }
 
-// Root returns the root and makes it at the first call.
-func (g *Gate) Root(_ context.Context, began gate.Day) (gate.Root, error) {
+// Root returns the root. It makes one at the first call, and where the clock went back.
+func (g *Gate) Root(_ context.Context, began, today gate.Day) (gate.Root, error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if g.root == (gate.Root{}) {
-		r := gate.Root{Began: began}
+	if g.root == (gate.Root{}) || gate.Ahead(g.swept, today) {
+		r := gate.Root{Began: max(began, g.root.Began+1)}
 		for _, b := range [][]byte{r.Seed[:], r.Key[:]} {
 			if _, err := io.ReadFull(g.random, b); err != nil {
 				return gate.Root{}, fmt.Errorf("making issuer seed: %w", err)
 			}
 		}
-		g.root = r
+		g.root, g.swept, g.kept = r, 0, 0
+		clear(g.marks)
 	}
 	return g.root, nil
 }
@@ -131,6 +133,12 @@ func (g *Gate) mark(m gate.Mark) (gate.Verdict, error) {
 	day := g.marks[m.Until]
 	request, ok := day[m.Hash]
 	switch {
+	case m.Root != 0 && m.Root != g.root.Began:
+		return 0, gate.ErrLost
+	case m.Until <= g.swept && gate.Ahead(g.swept, m.Today):
+		return 0, gate.ErrLost
+	case m.Until <= g.swept:
+		return gate.Other, nil
 	case ok && request == m.Request:
 		return gate.Again, nil
 	case ok:
@@ -150,6 +158,7 @@ func (g *Gate) mark(m gate.Mark) (gate.Verdict, error) {
 func (g *Gate) Sweep(_ context.Context, today gate.Day) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
+	g.swept = max(g.swept, today)
 	for until, day := range g.marks {
 		if today >= until {
 			g.kept -= len(day)

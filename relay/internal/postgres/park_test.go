@@ -222,7 +222,7 @@ func TestNothingOfACellIsLeft(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer keys.Close()
-	if _, err := keys.Root(t.Context(), 20_000); err != nil {
+	if _, err := keys.Root(t.Context(), 20_000, 20_000); err != nil {
 		t.Fatal(err)
 	}
 	p := d.Park(64<<20, keys)

@@ -19,7 +19,7 @@ func BenchmarkSpend(b *testing.B) {
 		b.Fatal(err)
 	}
 	defer s.Close()
-	if _, err := s.Root(b.Context(), today); err != nil {
+	if _, err := s.Root(b.Context(), today, today); err != nil {
 		b.Fatal(err)
 	}
 	used := func() float64 {

@@ -23,7 +23,7 @@ func (s *Store) Facts(ctx context.Context, now time.Time) (audit.Facts, error) {
 	p := audit.Promise{Says: "what was spent or issued goes at the start of its day", Grace: sweepGrace}
 	once := audit.Promise{Says: "what answers a request again goes after two minutes", Grace: sweepGrace}
 	f.Columns = []audit.Place{
-		{Table: "root", Column: "seed"}, {Table: "root", Column: "key"}, {Table: "root", Column: "began"}, {Table: "root", Column: "run"},
+		{Table: "root", Column: "seed"}, {Table: "root", Column: "key"}, {Table: "root", Column: "began"}, {Table: "root", Column: "run"}, {Table: "root", Column: "swept"},
 		{Table: "days", Column: "day"}, {Table: "spent", Column: "day"}, {Table: "spent", Column: "hash"},
 		{Table: "part", Column: "day"}, {Table: "part", Column: "hash"}, {Table: "part", Column: "request"},
 		{Table: "once", Column: "day"}, {Table: "once", Column: "hash"}, {Table: "once", Column: "request"},

@@ -52,7 +52,7 @@ const (
 
 // All keys stand in one slot, so that a script may use any of them.
 const (
-	keyRoot = "{tacet}:root"   // hash: seed, key, began, run
+	keyRoot = "{tacet}:root"   // hash: seed, key, began, run, swept
 	keyDays = "{tacet}:days"   // set: days that have marks
 	keyMark = "{tacet}:spent:" // ‖ day: set of hash 8
 	keyPart = "{tacet}:part:"  // ‖ day: hash, hash 8 to request 8
@@ -76,11 +76,12 @@ type Options struct {
 
 // Store is the server. It may be used from any goroutine.
 type Store struct {
-	opt    Options
-	client *redis.Client
-	root   atomic.Pointer[gate.Day] // day of the root that was spoken of last
-	down   atomic.Bool
-	blind  bool // the server does not say how it is set up
+	opt     Options
+	client  *redis.Client
+	scripts *scripts
+	root    atomic.Pointer[gate.Day] // day of the root that was spoken of last
+	down    atomic.Bool
+	blind   bool // the server does not say how it is set up
 }
 
 // Open connects, and looks how the server is set up.
@@ -90,7 +91,7 @@ func Open(ctx context.Context, opt Options) (*Store, error) {
 		return nil, fmt.Errorf("opening Redis: %w", err)
 	}
 	silence()
-	s := &Store{opt: opt, client: redis.NewClient(o)}
+	s := &Store{opt: opt, client: redis.NewClient(o), scripts: newScripts(serverClock)}
 	if err := s.inspect(ctx); err != nil {
 		s.Close()
 		return nil, fmt.Errorf("opening Redis: %w", explain(err))
@@ -190,7 +191,7 @@ func (s *Store) look(ctx context.Context) (lost bool, err error) {
 	if began == nil {
 		return false, explain(s.client.Ping(ctx).Err())
 	}
-	got, err := scriptRoot.Run(ctx, s.client, []string{keyRoot}).StringSlice()
+	got, err := s.scripts.root.Run(ctx, s.client, []string{keyRoot}, uint32(anyDay)).StringSlice()
 	if errors.Is(err, redis.Nil) {
 		return true, nil
 	}

@@ -70,7 +70,7 @@ func open(t *testing.T, at string, r *raise) *Store {
 
 func root(t *testing.T, s *Store) gate.Root {
 	t.Helper()
-	r, err := s.Root(t.Context(), today)
+	r, err := s.Root(t.Context(), today, today)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -78,7 +78,34 @@ func root(t *testing.T, s *Store) gate.Root {
 }
 
 func TestSpent(t *testing.T) {
-	storetest.Spent(t, func(t *testing.T) gate.Spent { return open(t, emptied(t), &raise{}) })
+	storetest.Spent(t, func(t *testing.T) gate.Spent {
+		s := open(t, emptied(t), &raise{})
+		return clocked{s, setClock(t, s)}
+	})
+}
+
+// clocked is a store at a server whose clock is set.
+type clocked struct {
+	gate.Spent
+	setDay func(gate.Day)
+}
+
+func (c clocked) SetDay(day gate.Day) { c.setDay(day) }
+
+// setClock has the scripts of some nodes take for the server's clock what is set.
+func setClock(t *testing.T, nodes ...*Store) (set func(gate.Day)) {
+	const at = "{test}:clock"
+	for _, s := range nodes {
+		s.scripts = newScripts(`tonumber(redis.call('GET', '` + at + `'))`)
+	}
+	set = func(day gate.Day) {
+		t.Helper()
+		if err := nodes[0].client.Set(t.Context(), at, uint64(day)*86_400+5, 0).Err(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	set(today)
+	return set
 }
 
 // round is several nodes, asked one after the other.
@@ -89,9 +116,9 @@ type round struct {
 
 func (r *round) next() *Store { return r.nodes[int(r.n.Add(1))%len(r.nodes)] }
 
-func (r *round) Root(ctx context.Context, began gate.Day) (got gate.Root, err error) {
+func (r *round) Root(ctx context.Context, began, now gate.Day) (got gate.Root, err error) {
 	for range r.nodes { // each must have asked before it spends
-		if got, err = r.next().Root(ctx, began); err != nil {
+		if got, err = r.next().Root(ctx, began, now); err != nil {
 			return got, err
 		}
 	}
@@ -114,7 +141,7 @@ func TestSpentOfThreeNodes(t *testing.T) {
 		for range 3 {
 			r.nodes = append(r.nodes, open(t, at, days))
 		}
-		return r
+		return clocked{r, setClock(t, r.nodes...)}
 	})
 }
 
@@ -140,6 +167,69 @@ func TestAnIdenticalRequestIsKnownForAWhile(t *testing.T) {
 	if v, err := s.Spend(t.Context(), m); v != gate.Other || err != nil {
 		t.Errorf("after that: got verdict %d, %v, want %d", v, err, gate.Other)
 	}
+}
+
+// One clock that is wrong, a node's or the server's, takes no mark from anybody, and
+// no root. Only if both are wrong are all tokens given up.
+func TestOneWrongClockCostsNobodyElse(t *testing.T) {
+	at, days := emptied(t), &raise{}
+	a, b := open(t, at, days), open(t, at, days)
+	setDay := setClock(t, a, b)
+	r := root(t, a)
+	root(t, b)
+	var n uint64
+	want := func(what string, s *Store, until, now gate.Day, hash uint64, want gate.Verdict, wantErr error) {
+		t.Helper()
+		if v, err := s.Spend(t.Context(), gate.Mark{Until: until, Today: now, Hash: hash, Request: n}); v != want || !errors.Is(err, wantErr) {
+			t.Errorf("%s: got verdict %d, %v, want %d, %v", what, v, err, want, wantErr)
+		}
+		n++ // no request comes again
+	}
+	sweep := func(s *Store, now gate.Day) {
+		t.Helper()
+		if err := s.Sweep(t.Context(), now); err != nil {
+			t.Error(err)
+		}
+	}
+	same := func(what string, s *Store, now gate.Day) {
+		t.Helper()
+		if got, err := s.Root(t.Context(), now, now); err != nil || got != r {
+			t.Errorf("%s: got another root, %v", what, err)
+		}
+	}
+	want("a token", a, today+2, today, 1, gate.First, nil)
+	sweep(a, today+9)
+	want("spent, after a node swept nine days ahead", b, today+2, today, 1, gate.Other, nil)
+	want("not spent, after that", b, today+2, today, 2, gate.First, nil)
+	same("a node that is ahead", a, today+9)
+
+	sweep(b, today)
+	want("at a node that is behind: its tokens are over", a, today-1, today-9, 3, gate.Other, nil)
+	want("at a node that is behind: tokens of others", a, today+2, today-9, 4, gate.First, nil)
+	same("a node that is behind", a, today-9)
+
+	setDay(today + 9)
+	sweep(b, today)
+	want("spent, after the server was ahead", b, today+2, today, 1, gate.Other, nil)
+	want("not spent, after that", b, today+2, today, 5, gate.First, nil)
+	setDay(today - 9)
+	sweep(b, today)
+	want("spent, while the server is behind", b, today+2, today, 1, gate.Other, nil)
+	want("not spent, while the server is behind", b, today+2, today, 6, gate.First, nil)
+	want("over, while the server is behind", b, today, today, 7, gate.Other, nil)
+	same("a server that is behind", b, today)
+
+	setDay(today + 9)
+	sweep(a, today+9)
+	want("after both were ahead, at a node that was not", b, today+2, today, 1, gate.Other, nil)
+	same("a server that is still ahead", b, today)
+	setDay(today)
+	want("when both went back", b, today+2, today, 1, 0, gate.ErrLost)
+	if got, err := b.Root(t.Context(), today, today); err != nil || got.Seed == r.Seed || got.Began <= r.Began {
+		t.Errorf("got a root of day %d after one of %d, %v, want a new one", got.Began, r.Began, err)
+	}
+	want("bought anew", b, today+2, today, 1, gate.First, nil)
+	want("at a node that has not heard of it", a, today+2, today, 1, 0, gate.ErrLost)
 }
 
 // Whatever becomes of the server, a mark that may be lost takes the root with it.
@@ -212,7 +302,7 @@ func TestAServerThatIsNotThereIsTold(t *testing.T) {
 	if _, err := s.Spend(t.Context(), gate.Mark{Until: today + 1, Hash: 1, Request: 1}); !errors.Is(err, ErrUnreachable) {
 		t.Errorf("got %v, want %v", err, ErrUnreachable)
 	}
-	if _, err := s.Root(t.Context(), today); !errors.Is(err, ErrUnreachable) {
+	if _, err := s.Root(t.Context(), today, today); !errors.Is(err, ErrUnreachable) {
 		t.Errorf("got %v, want %v", err, ErrUnreachable)
 	}
 }
@@ -265,6 +355,12 @@ func TestAFullServerSpendsNothingAndForgetsNothing(t *testing.T) {
 	t.Logf("%d tokens in 3 MiB", spent)
 	if spent == 0 || spent == 1<<20 {
 		t.Fatalf("got %d tokens in 3 MiB", spent)
+	}
+	if err := s.Sweep(t.Context(), today); err != nil {
+		t.Errorf("sweeping a full server: %v", err)
+	}
+	if swept, err := s.client.HGet(t.Context(), keyRoot, "swept").Int(); err != nil || gate.Day(swept) != today {
+		t.Errorf("got %d as the day that was swept, %v, want %d", swept, err, today)
 	}
 	if err := s.client.ConfigSet(t.Context(), "maxmemory", "0").Err(); err != nil {
 		t.Fatal(err)

@@ -96,14 +96,14 @@ func TestALightCopyHoldsNoSecretThatSignsOrIsSpent(t *testing.T) {
 	absent(t, to, seed)
 
 	path := filepath.Join(dir, "gate.db")
-	g, err := OpenGate(path, gateToday, rand.Reader)
+	g, err := OpenGate(path, gateToday, gateToday, rand.Reader)
 	if err != nil {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error)
 	go func() { done <- g.Run(ctx) }()
-	root, err := g.Root(t.Context(), 20_000)
+	root, err := g.Root(t.Context(), 20_000, 20_000)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -122,13 +122,13 @@ func TestALightCopyHoldsNoSecretThatSignsOrIsSpent(t *testing.T) {
 	}
 	absent(t, to, root.Seed[:])
 
-	c, err := OpenGate(to, gateToday, rand.Reader)
+	c, err := OpenGate(to, gateToday, gateToday, rand.Reader)
 	if err != nil {
 		t.Fatal(err)
 	}
 	ctx, cancel = context.WithCancel(t.Context())
 	go func() { done <- c.Run(ctx) }()
-	if got, err := c.Root(t.Context(), 20_000); err != nil || got.Seed == root.Seed || got.Began <= root.Began {
+	if got, err := c.Root(t.Context(), 20_000, 20_000); err != nil || got.Seed == root.Seed || got.Began <= root.Began {
 		t.Errorf("got %d, %v, want another seed of a later day than %d", got.Began, err, root.Began)
 	}
 	if known, err := c.Member(t.Context(), credential); err != nil || !known {

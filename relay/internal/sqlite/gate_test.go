@@ -23,14 +23,19 @@ const gateToday = gate.Day(today)
 // startGate opens the store in dir and runs it until stop is called.
 func startGate(t testing.TB, dir string) (g *Gate, stop func()) {
 	t.Helper()
-	g, err := OpenGate(filepath.Join(dir, "gate.db"), gateToday, rand.Reader)
+	g, err := OpenGate(filepath.Join(dir, "gate.db"), gateToday, gateToday, rand.Reader)
 	if err != nil {
 		t.Fatal(err)
 	}
+	return g, running(t, g)
+}
+
+// running runs a store until stop is called.
+func running(t testing.TB, g *Gate) (stop func()) {
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error)
 	go func() { done <- g.Run(ctx) }()
-	return g, sync.OnceFunc(func() {
+	return sync.OnceFunc(func() {
 		cancel()
 		if err := errors.Join(<-done, g.Close()); err != nil {
 			t.Errorf("stopping: %v", err)
@@ -53,7 +58,7 @@ func TestGate(t *testing.T) {
 
 func rootOf(t *testing.T, g *Gate, began gate.Day) gate.Root {
 	t.Helper()
-	r, err := g.Root(t.Context(), began)
+	r, err := g.Root(t.Context(), began, began)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -147,6 +152,53 @@ func TestAGateThatWasPutBackBeginsANewSeed(t *testing.T) {
 	}
 }
 
+// A store that was swept by a clock that was ahead forgets nothing of that when it
+// is opened again, whatever the clock shows then.
+func TestAGateKnowsByWhichDayItWasSwept(t *testing.T) {
+	dir := t.TempDir()
+	g, stop := startGate(t, dir)
+	before := rootOf(t, g, gateToday)
+	spend(t, g, 1, gate.First)
+	if err := g.Sweep(t.Context(), gateToday+3); err != nil {
+		t.Fatal(err)
+	}
+	left := crash(t, dir)
+	stop()
+	openAt := func(dir string, today gate.Day) (*Gate, func()) {
+		t.Helper()
+		g, err := OpenGate(filepath.Join(dir, "gate.db"), gateToday, today, rand.Reader)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return g, running(t, g)
+	}
+	for name, dir := range map[string]string{"closed": dir, "crashed": left} {
+		g, stop := openAt(dir, gateToday+3)
+		if got, err := g.Root(t.Context(), gateToday+3, gateToday+3); err != nil || got != before || g.Renewed() {
+			t.Errorf("%s: got another root while the clock is ahead, %v", name, err)
+		}
+		for hash := range uint64(3) {
+			if v, err := g.Spend(t.Context(), gate.Mark{Until: gateToday + 3, Today: gateToday + 3, Hash: hash}); err != nil || v != gate.Other {
+				t.Errorf("%s: got verdict %d, %v of what was swept, want %d", name, v, err, gate.Other)
+			}
+		}
+		stop()
+		g, stop = openAt(dir, gateToday)
+		after, err := g.Root(t.Context(), gateToday, gateToday)
+		if err != nil || after.Seed == before.Seed || after.Key == before.Key || after.Began <= before.Began {
+			t.Errorf("%s: got a root of day %d after one of %d, %v, want a new one", name, after.Began, before.Began, err)
+		}
+		spend(t, g, 1, gate.First) // under another key it is another mark
+		stop()
+		g, stop = openAt(dir, gateToday)
+		if again, err := g.Root(t.Context(), gateToday, gateToday); err != nil || again != after || g.Renewed() {
+			t.Errorf("%s: got another root at the next start, %v", name, err)
+		}
+		spend(t, g, 1, gate.Other)
+		stop()
+	}
+}
+
 func copyOver(from, to, name string) error {
 	b, err := os.ReadFile(filepath.Join(from, name))
 	if err != nil {
@@ -163,7 +215,7 @@ func TestAGateOfANewerVersionIsRefusedAndLeftAlone(t *testing.T) {
 		spoil func(db string) error
 		want  []error
 	}{
-		"a newer version's": {func(db string) error { return change(db, "PRAGMA user_version=2") }, []error{ErrForeign, ErrNewer}},
+		"a newer version's": {func(db string) error { return change(db, "PRAGMA user_version=3") }, []error{ErrForeign, ErrNewer}},
 		"a blob store":      {func(db string) error { return change(db, "PRAGMA application_id=2061404944") }, []error{ErrForeign}},
 		"cut":               {func(db string) error { return os.Truncate(db, 4096) }, []error{ErrDamaged}},
 		"without its root":  {func(db string) error { return change(db, "DELETE FROM root") }, []error{ErrDamaged}},
@@ -178,7 +230,7 @@ func TestAGateOfANewerVersionIsRefusedAndLeftAlone(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			g, err := OpenGate(db, gateToday, rand.Reader)
+			g, err := OpenGate(db, gateToday, gateToday, rand.Reader)
 			for _, want := range c.want {
 				if !errors.Is(err, want) {
 					t.Errorf("got %v, want %v", err, want)

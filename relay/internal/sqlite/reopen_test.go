@@ -11,7 +11,7 @@ import (
 // fails those behind and the next ones until it can.
 func TestAStoreThatCannotBeOpenedAnew(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "gate.db")
-	g, err := OpenGate(path, gateToday, rand.Reader)
+	g, err := OpenGate(path, gateToday, gateToday, rand.Reader)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -26,9 +26,16 @@ type upgrade func(db *sqlite3.Conn) error
 func kinds() map[int64]kind {
 	return map[int64]kind{
 		applicationID:     {version, nil},
-		gateApplicationID: {gateVersion, nil},
+		gateApplicationID: {gateVersion, map[int64]upgrade{1: gateSwept}},
 		parkID:            {parkVersion, nil},
 	}
+}
+
+// gateSwept adds the day by which marks were swept. Nobody knows what it was.
+func gateSwept(db *sqlite3.Conn) error {
+	return db.Exec("ALTER TABLE root RENAME TO was;" + rootSchema + `;
+INSERT INTO root (seed, key, began, swept, mark, previous) SELECT seed, key, began, 0, mark, previous FROM was;
+DROP TABLE was`)
 }
 
 // Versions says which version a store is of and which this program has. The

@@ -2,14 +2,18 @@ package sqlite
 
 import (
 	"bytes"
+	"crypto/rand"
 	"encoding/hex"
 	"errors"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
+	"time"
 
 	sqlite3 "github.com/ncruces/go-sqlite3"
 
+	"github.com/tacet-chat/tacet/relay/internal/gate"
 	"github.com/tacet-chat/tacet/relay/internal/storetest"
 )
 
@@ -49,6 +53,43 @@ func TestReleasedStoresCanBeUpgraded(t *testing.T) {
 				t.Errorf("got the receipt key %x, renewed %t, want that of the old store", seed, s.Renewed())
 			}
 		})
+	}
+}
+
+// A gate's store keeps root, marks, invites and members, and nobody is told of a
+// new seed.
+func TestAReleasedGateCanBeUpgraded(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "gate.db")
+	copyFile(t, filepath.Join("testdata", "gate-1.db"), path)
+	copyFile(t, filepath.Join("testdata", "gate-1.db-mark"), path+"-mark")
+	if _, err := OpenGate(path, gateToday, gateToday, rand.Reader); !errors.Is(err, ErrOlder) {
+		t.Errorf("opening it as it is: got %v, want %v", err, ErrOlder)
+	}
+	for _, want := range []int64{1, gateVersion} {
+		if from, err := Upgrade(path); err != nil || from != want {
+			t.Errorf("got it from %d, %v, want from %d", from, err, want)
+		}
+	}
+	g, stop := startGate(t, filepath.Dir(path))
+	defer stop()
+	r := rootOf(t, g, gateToday+1)
+	const seed = "e92a971182508e2bb4535576f8fb8dcda93e0e107694513e359dc44634281dcd" // its SHA-256
+	if sum := sha(r.Seed[:]); g.Renewed() || hex.EncodeToString(sum[:]) != seed || r.Began != gateToday {
+		t.Errorf("got another root, of day %d, renewed %t", r.Began, g.Renewed())
+	}
+	spend(t, g, 7, gate.Other)
+	spend(t, g, 9, gate.First)
+	if v, err := g.Issue(t.Context(), gate.Mark{Until: gateToday + 2, Hash: 8, Request: 9}); err != nil || v != gate.Again {
+		t.Errorf("what was issued: got verdict %d, %v, want it known", v, err)
+	}
+	if list, err := g.Invites(t.Context(), gateToday); err != nil || len(list) != 1 || list[0].Uses != 2 {
+		t.Errorf("got invites %v, %v, want one with two uses", list, err)
+	}
+	if known, err := g.Member(t.Context(), [32]byte{2}); err != nil || !known {
+		t.Errorf("got member %t, %v", known, err)
+	}
+	if f, err := g.Facts(t.Context(), time.Unix(int64(gateToday)*86_400, 0)); err != nil || !strings.Contains(f.Schema, rootSchema) {
+		t.Errorf("got the schema %s, %v, want that of a new store", f.Schema, err)
 	}
 }
 

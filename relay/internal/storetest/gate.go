@@ -37,18 +37,23 @@ func Members(t *testing.T, open OpenMembers) {
 	}
 }
 
+// Clocked is a store with a clock of its own, which the suite sets.
+type Clocked interface{ SetDay(gate.Day) }
+
 // Spent runs the suite of a gate.Spent.
 func Spent(t *testing.T, open OpenSpent) {
 	for name, f := range map[string]func(*testing.T, gate.Spent){
-		"the root is made once":                     rootOnce,
-		"nodes that ask at once get one root":       rootRaced,
-		"a token is spent once":                     spentOnce,
-		"of many that spend one token one wins":     spendRaced,
-		"an issued part is known by its request":    issuedKnown,
-		"of many requests for a part one wins":      issueRaced,
-		"days are apart":                            daysApart,
-		"what is over goes and nothing else":        sweepSpent,
-		"it does what a map would do, in any order": marksLikeAMap,
+		"the root is made once":                          rootOnce,
+		"nodes that ask at once get one root":            rootRaced,
+		"a token is spent once":                          spentOnce,
+		"of many that spend one token one wins":          spendRaced,
+		"an issued part is known by its request":         issuedKnown,
+		"of many requests for a part one wins":           issueRaced,
+		"days are apart":                                 daysApart,
+		"what is over goes and nothing else":             sweepSpent,
+		"it does what a map would do, in any order":      marksLikeAMap,
+		"a clock that was ahead has nothing spent twice": clockWasAhead,
+		"a clock that was a day ahead costs no root":     clockWasADayAhead,
 	} {
 		t.Run(name, func(t *testing.T) { f(t, open(t)) })
 	}
@@ -164,7 +169,7 @@ func sweepKeepsMembers(t *testing.T, s gate.Members) {
 
 func root(t *testing.T, s gate.Spent, began gate.Day) gate.Root {
 	t.Helper()
-	r, err := s.Root(t.Context(), began)
+	r, err := s.Root(t.Context(), began, began)
 	if err != nil {
 		t.Fatalf("asking for the root: %v", err)
 	}
@@ -186,7 +191,7 @@ func rootRaced(t *testing.T, s gate.Spent) {
 	var wg sync.WaitGroup
 	for i := range got {
 		wg.Go(func() {
-			r, err := s.Root(t.Context(), gateDay+gate.Day(i))
+			r, err := s.Root(t.Context(), gateDay+gate.Day(i), gateDay)
 			if err != nil {
 				t.Error(err)
 			}
@@ -292,18 +297,117 @@ func sweepSpent(t *testing.T, s gate.Spent) {
 	wg.Wait()
 	v, err := s.Issue(t.Context(), gate.Mark{Until: gateDay + 2, Hash: 3, Request: 1})
 	wantVerdict(t, v, err, gate.First)
-	wantErr(t, s.Sweep(t.Context(), gateDay), nil)
-	v, err = s.Spend(t.Context(), gate.Mark{Until: gateDay + 1, Hash: 0, Request: 2})
+	sweepMarks(t, s, gateDay)
+	v, err = s.Spend(t.Context(), gate.Mark{Until: gateDay + 1, Today: gateDay, Hash: 0, Request: 2})
 	wantVerdict(t, v, err, gate.Other)
-	wantErr(t, s.Sweep(t.Context(), gateDay+1), nil)
-	for _, i := range []uint64{0, n / 2, n - 1} {
-		v, err := s.Spend(t.Context(), gate.Mark{Until: gateDay + 1, Hash: i, Request: 1})
-		wantVerdict(t, v, err, gate.First) // it is as if it had never been
+	sweepMarks(t, s, gateDay+1)
+	for _, i := range []uint64{0, n / 2, n - 1, n} { // nobody knows which there were
+		for _, do := range []func(context.Context, gate.Mark) (gate.Verdict, error){s.Spend, s.Issue} {
+			v, err := do(t.Context(), gate.Mark{Until: gateDay + 1, Today: gateDay + 1, Hash: i, Request: 1})
+			wantVerdict(t, v, err, gate.Other)
+		}
 	}
 	v, err = s.Issue(t.Context(), gate.Mark{Until: gateDay + 2, Hash: 3, Request: 1})
 	wantVerdict(t, v, err, gate.Again)
 	if again := root(t, s, gateDay+1); again != r {
 		t.Error("got another root after sweeping")
+	}
+}
+
+// sweepMarks is a sweep when all clocks show that day.
+func sweepMarks(t *testing.T, s gate.Spent, today gate.Day) {
+	t.Helper()
+	setDay(s, today)
+	wantErr(t, s.Sweep(t.Context(), today), nil)
+}
+
+func setDay(s gate.Spent, today gate.Day) {
+	if c, ok := s.(Clocked); ok {
+		c.SetDay(today)
+	}
+}
+
+// clockWasAhead: a sweep three days ahead took marks of tokens that are still good.
+func clockWasAhead(t *testing.T, s gate.Spent) {
+	before := root(t, s, gateDay)
+	mark := func(until, today gate.Day, hash uint64) gate.Mark {
+		return gate.Mark{Root: before.Began, Until: until, Today: today, Hash: hash, Request: 1}
+	}
+	wantMark := func(do func(context.Context, gate.Mark) (gate.Verdict, error), m gate.Mark, want ...gate.Verdict) {
+		t.Helper()
+		v, err := do(t.Context(), m)
+		wantVerdict(t, v, err, want...)
+	}
+	wantLost := func(do func(context.Context, gate.Mark) (gate.Verdict, error), m gate.Mark) {
+		t.Helper()
+		if v, err := do(t.Context(), m); !errors.Is(err, gate.ErrLost) {
+			t.Errorf("mark %d: got verdict %d, %v, want %v", m.Hash, v, err, gate.ErrLost)
+		}
+	}
+	wantMark(s.Spend, mark(gateDay+2, gateDay, 1), gate.First)
+	wantMark(s.Issue, mark(gateDay+2, gateDay, 2), gate.First)
+	wantMark(s.Spend, mark(gateDay+5, gateDay, 3), gate.First)
+
+	ahead := gateDay + 3
+	sweepMarks(t, s, ahead)
+	wantMark(s.Spend, mark(ahead+2, ahead, 4), gate.First)
+	wantMark(s.Spend, mark(gateDay+2, ahead, 1), gate.Other) // it is late
+	if again := root(t, s, ahead); again != before {
+		t.Error("got another root while the clock was ahead")
+	}
+
+	sweepMarks(t, s, gateDay) // it went back, and this takes back nothing
+	for hash := range uint64(4) {
+		wantLost(s.Spend, mark(gateDay+2, gateDay, hash))
+		wantLost(s.Issue, mark(gateDay+3, gateDay, 10+hash))
+	}
+	wantMark(s.Spend, mark(gateDay+5, gateDay, 3), gate.Again, gate.Other)
+	wantMark(s.Spend, mark(gateDay+4, gateDay, 5), gate.First)
+
+	var got [8]gate.Root
+	var wg sync.WaitGroup
+	for i := range got {
+		wg.Go(func() {
+			var err error
+			if got[i], err = s.Root(t.Context(), gateDay, gateDay); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	wg.Wait()
+	after := root(t, s, gateDay)
+	for _, r := range got {
+		if r != after || r.Seed == before.Seed || r.Key == before.Key || r.Began <= before.Began {
+			t.Errorf("got a root of day %d after one of day %d, the same secrets, or several", r.Began, before.Began)
+		}
+	}
+	for _, do := range []func(context.Context, gate.Mark) (gate.Verdict, error){s.Spend, s.Issue} {
+		wantLost(do, mark(gateDay+2, gateDay, 1)) // it was checked under the root before
+		wantLost(do, mark(gateDay+5, gateDay, 3))
+	}
+	before = after
+	wantMark(s.Spend, mark(gateDay+2, gateDay, 21), gate.First)
+	wantMark(s.Spend, mark(gateDay+2, gateDay, 21), gate.Again, gate.Other)
+	wantMark(s.Issue, mark(gateDay+2, gateDay, 22), gate.First)
+	sweepMarks(t, s, gateDay)
+	sweepMarks(t, s, gateDay+1)
+	wantMark(s.Issue, mark(gateDay+2, gateDay+1, 22), gate.Again)
+	if again := root(t, s, gateDay+1); again != after {
+		t.Error("got another root the day after")
+	}
+}
+
+// clockWasADayAhead: what is bought today is still good, so no root is given up.
+func clockWasADayAhead(t *testing.T, s gate.Spent) {
+	r := root(t, s, gateDay)
+	sweepMarks(t, s, gateDay+1)
+	sweepMarks(t, s, gateDay)
+	for hash, want := range map[uint64]gate.Verdict{1: gate.Other, 2: gate.First} {
+		v, err := s.Spend(t.Context(), gate.Mark{Until: gateDay + gate.Day(hash), Today: gateDay, Hash: hash, Request: 1})
+		wantVerdict(t, v, err, want)
+	}
+	if again := root(t, s, gateDay); again != r {
+		t.Error("got another root")
 	}
 }
 
@@ -319,7 +423,7 @@ func marksLikeAMap(t *testing.T, s gate.Spent) {
 	for step := range 300 {
 		if r.IntN(40) == 0 {
 			today++
-			wantErr(t, s.Sweep(t.Context(), today), nil)
+			sweepMarks(t, s, today)
 			for k := range model {
 				if today >= k.until {
 					delete(model, k)
@@ -327,7 +431,7 @@ func marksLikeAMap(t *testing.T, s gate.Spent) {
 			}
 			continue
 		}
-		m := gate.Mark{Until: today + 1 + gate.Day(r.IntN(3)), Hash: r.Uint64N(6), Request: 1 + r.Uint64N(2)}
+		m := gate.Mark{Until: today + 1 + gate.Day(r.IntN(3)), Today: today, Hash: r.Uint64N(6), Request: 1 + r.Uint64N(2)}
 		do, spent := s.Issue, false
 		if m.Hash%2 == 0 {
 			do, spent = s.Spend, true
