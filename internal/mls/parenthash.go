@@ -46,12 +46,8 @@ func (t tree) verifyParentHashes() error {
 // leaves of the parent under c, and the hash is that of the parent and its other
 // child (RFC 9420, Section 7.9.2).
 func (t tree) vouches(parent *parentNode, c *subtree, at NodeIndex, other *subtree, otherAt NodeIndex) bool {
-	resolution := c.resolution(nil, at)
-	unmerged := under(parent.Unmerged, at)
-	if len(resolution) != len(unmerged)+1 {
-		return false
-	}
-	rest := slices.DeleteFunc(resolution, func(r NodeIndex) bool {
+	unmerged := under(parent.Unmerged, at) // all in the resolution: treeOf saw to it
+	rest := slices.DeleteFunc(c.resolution(nil, at), func(r NodeIndex) bool {
 		i, ok := r.leaf()
 		if ok {
 			_, ok = slices.BinarySearch(unmerged, i)

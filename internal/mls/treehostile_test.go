@@ -104,7 +104,7 @@ func TestHostileTrees(t *testing.T) {
 			return parent(n, 7, func(p *parentNode) { p.Unmerged = []LeafIndex{5, 6} })
 		}, ErrInvalid, false},
 		{"unmerged far out", func(n []*node) []*node {
-			return parent(n, 7, func(p *parentNode) { p.Unmerged = []LeafIndex{5, 1 << 31} })
+			return parent(n, 7, func(p *parentNode) { p.Unmerged = []LeafIndex{5, 1<<31 + 4} })
 		}, ErrInvalid, false},
 		{"unmerged above only", func(n []*node) []*node {
 			return parent(n, 7, func(p *parentNode) { p.Unmerged = []LeafIndex{1, 5} })
@@ -193,6 +193,48 @@ func TestSignatureKeyTwice(t *testing.T) {
 	}
 	if !tr.hasSignatureKey(public) || tr.hasEncryptionKey(public) {
 		t.Error("signature keys and encryption keys are mixed up")
+	}
+}
+
+// TestHiddenUnmergedLeaf: a parent conceals that somebody below it does not know its
+// key. Its parent hash says nothing of that, on the side of its maker.
+func TestHiddenUnmergedLeaf(t *testing.T) {
+	g := newTreeMembers(t, SuiteX25519AES128.params())
+	g.commit(t, 0, nil, nil, 3)
+	g.commit(t, 0, []LeafIndex{1}, nil, 0) // 3 gets a key, 1 is blank
+	tr, i, err := g.t.add(bareLeaf(LeafKeyPackage))
+	if err != nil || i != 1 || tr.verifyParentHashes() != nil {
+		t.Fatalf("added at %d: %v", i, err)
+	}
+	nodes := tr.nodes()
+	hiding := *nodes[3].Parent
+	hiding.Unmerged = nil
+	nodes[3] = &node{Parent: &hiding}
+	if tr, err = treeOf(tr.p, nodes); err != nil {
+		t.Fatal(err)
+	}
+	if err := tr.verifyParentHashes(); !errors.Is(err, ErrInvalid) {
+		t.Errorf("got %v, want %v", err, ErrInvalid)
+	}
+}
+
+// TestParentKeyIsNone: a member made a path of keys that are none, with everything
+// signed and hashed.
+func TestParentKeyIsNone(t *testing.T) {
+	tr, rules := signedTree(t)
+	path, copath := tr.filteredPath(0)
+	keys := make([][]byte, len(path))
+	for k := range keys {
+		keys[k] = bareLeaf(0).EncryptionKey
+	}
+	for _, size := range []int{32, 31} {
+		keys[1] = keys[1][:size]
+		parents, hash := tr.pathParents(copath, keys)
+		l, _ := leafOf(t, SuiteX25519AES128, rules.context.GroupID, 0, LeafCommit, func(l *LeafNode) { l.ParentHash = hash })
+		err := tr.setPath(0, l, path, parents).verify(rules)
+		if (size == 32) != (err == nil) || err != nil && !errors.Is(err, ErrInvalid) {
+			t.Errorf("key of %d bytes: got %v", size, err)
+		}
 	}
 }
 
