@@ -33,8 +33,8 @@ const layers = `
 	internal/sealed:    internal/key internal/wire
 	internal/pqxdh:     internal/key
 	internal/token:     internal/key internal/wire
-	internal/ratchet:   internal/key internal/wire
 	internal/braid:     internal/key
+	internal/ratchet:   internal/braid internal/key internal/wire
 	internal/session:   internal/key internal/wire internal/manifest internal/pqxdh internal/ratchet
 	internal/invite:    internal/key internal/wire internal/addr internal/manifest internal/pqxdh
 

@@ -343,8 +343,9 @@ func TestOpenRefusesWhatIsSignedButMalformed(t *testing.T) {
 	}{
 		"good":                    {body, nil},
 		"unknown version":         {edit(0, 2), ErrVersion},
-		"unknown suite":           {edit(1, 2), ErrSuite},
-		"unknown suite, cut":      {edit(1, 2)[:80], ErrSuite},
+		"an old suite":            {edit(1, 1), ErrSuite},
+		"unknown suite":           {edit(1, 3), ErrSuite},
+		"unknown suite, cut":      {edit(1, 3)[:80], ErrSuite},
 		"no uses":                 {edit(74, 0, 0), ErrBundle},
 		"two uses":                {edit(74, 0, 2), ErrBundle},
 		"ask is neither 0 nor 1":  {edit(76, 2), ErrBundle},

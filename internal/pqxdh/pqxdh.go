@@ -22,9 +22,10 @@ import (
 	"github.com/tacet-chat/tacet/internal/key"
 )
 
-// Suite is the only suite: X25519, ML-KEM-768, Ed25519, SHA-256, HKDF-SHA256
-// and AES-256-GCM, the ratchet with encrypted headers and without the braid.
-const Suite byte = 1
+// Suite is the only suite in which sessions begin: X25519, ML-KEM-768, Ed25519,
+// SHA-256, HKDF-SHA256 and AES-256-GCM, the ratchet with encrypted headers, and
+// the braid. Suite 1 was the same without the braid.
+const Suite byte = 2
 
 // Labels of this package.
 //

@@ -250,7 +250,7 @@ func TestUnknownSuiteHasNoFallback(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, suite := range []byte{0, 2, 255} {
+	for _, suite := range []byte{0, 1, 3, 255} {
 		in.Suite = suite
 		if _, err := Respond(b.party, b.dh, v, p, bundle, a.party, in); !errors.Is(err, ErrSuite) {
 			t.Errorf("responding to suite %d: got %v, want %v", suite, err, ErrSuite)

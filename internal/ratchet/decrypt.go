@@ -6,6 +6,7 @@ import (
 	"math"
 	"time"
 
+	"github.com/tacet-chat/tacet/internal/braid"
 	"github.com/tacet-chat/tacet/internal/key"
 )
 
@@ -22,7 +23,7 @@ func (s *State) Decrypt(rand io.Reader, now time.Time, ad, msg []byte) ([]byte, 
 	if len(msg) != Size {
 		return nil, ErrDecrypt
 	}
-	d := draft{core: s.core.clone(), was: s, now: unix(now)}
+	d := draft{core: s.core.clone(), was: s, at: now, now: unix(now)}
 	block, err := d.open(rand, ad, msg)
 	if err != nil {
 		d.wipe()
@@ -38,8 +39,10 @@ func unix(t time.Time) uint64 { return uint64(max(t.Unix(), 0)) }
 // draft is what a state becomes if a message opens.
 type draft struct {
 	core
-	was   *State // not changed before commit
-	now   uint64
+	was   *State       // not changed before commit
+	braid *braid.State // nil until a header opened, and in suite 1
+	at    time.Time
+	now   uint64  // at, in unix seconds
 	used  *place  // the skipped key that the message needed
 	fresh []chain // keys skipped on the way
 }
@@ -90,7 +93,7 @@ func (d *draft) openNext(h header, ad, msg []byte) ([]byte, error) {
 	d.recv.Wipe()
 	d.recv = next
 	d.nr++
-	return openBlock(ec, ad, msg)
+	return d.openBlock(ec, h, ad, msg)
 }
 
 // openSkipped opens a message whose key was set aside.
@@ -100,7 +103,26 @@ func (d *draft) openSkipped(head key.Header, h header, ad, msg []byte) ([]byte, 
 		return nil, ErrDecrypt
 	}
 	d.used = &at
-	return openBlock(d.was.skipped.at(at).ec, ad, msg)
+	return d.openBlock(d.was.skipped.at(at).ec, h, ad, msg)
+}
+
+// openBlock joins the EC key of a message with its braid key and opens the block.
+// The braid finds its key by its own field, in its own store.
+func (d *draft) openBlock(ec key.Message, h header, ad, msg []byte) ([]byte, error) {
+	var bk key.Braid
+	if d.was.braid != nil {
+		d.braid = d.was.braid.Clone()
+		var err error
+		if bk, err = d.braid.Receive(d.at, h.braid[:]); err != nil {
+			return nil, ErrDecrypt
+		}
+		defer bk.Wipe()
+	} else if h.braid != [braid.Size]byte{} {
+		return nil, ErrDecrypt // of a suite that this one is not
+	}
+	mk := messageKey(ec, bk)
+	defer mk.Wipe()
+	return openBlock(mk, ad, msg)
 }
 
 // turn is DHRatchetHE: the other side has begun a new chain, so we end the
@@ -173,11 +195,18 @@ func (d *draft) commit() {
 	}
 	s.core.wipe()
 	s.core = d.core
+	if d.braid != nil {
+		s.braid.Wipe()
+		s.braid = d.braid
+	}
 }
 
 // wipe overwrites the draft.
 func (d *draft) wipe() {
 	d.core.wipe()
+	if d.braid != nil {
+		d.braid.Wipe()
+	}
 	for i := range d.fresh {
 		d.fresh[i].wipe()
 	}

@@ -1,13 +1,12 @@
 package ratchet
 
-import "github.com/tacet-chat/tacet/internal/key"
+import (
+	"github.com/tacet-chat/tacet/internal/braid"
+	"github.com/tacet-chat/tacet/internal/key"
+)
 
 // The derivations of the ratchet. What is cut out of a derivation is copied into
 // secrets, and the derivation is overwritten.
-
-// braidAbsent is the braid key of suite 1, which has no braid. With one, its key
-// takes this place and everything before stays as it is.
-var braidAbsent [32]byte
 
 // begin makes root key, first header key of the initiator's messages [shared_hka]
 // and first header key of the responder's [shared_nhkb] out of SK.
@@ -18,6 +17,19 @@ func begin(sk key.Shared) (root key.Chain, hka, nhkb key.Header) {
 	defer clear(out[:])
 	key.KDF(out[:], sk.Bytes(), labelBegin)
 	return cut[key.ChainRole](out[:32]), cut[key.HeaderRole](out[32:64]), cut[key.HeaderRole](out[64:])
+}
+
+// beginBraid makes one end of the braid out of SK, which is there.
+//
+// spec: session.md#beginning
+func beginBraid(sk key.Shared, initiator bool) *braid.State {
+	secret := key.Derive[key.SharedRole](sk.Bytes(), labelBraid)
+	defer secret.Wipe()
+	b, err := braid.New(secret, initiator)
+	if err != nil {
+		panic("ratchet: " + err.Error()) // the secret is there
+	}
+	return b
 }
 
 // stepRoot is KDF_RK_HE: it moves the root key on by a DH outcome, which it
@@ -41,11 +53,17 @@ func stepChain(chain key.Chain) (next key.Chain, ec key.Message) {
 }
 
 // messageKey joins the two ratchets. Whoever lacks one of the two keys lacks the
-// outcome.
-func messageKey(ec key.Message, braid *[32]byte) key.Message {
-	var out [32]byte
+// outcome. No braid key, as in suite 1, counts as 32 zero bytes.
+//
+// spec: session.md#steps
+func messageKey(ec key.Message, bk key.Braid) key.Message {
+	var absent, out [32]byte
 	defer clear(out[:])
-	key.SaltedKDF(out[:], ec.Bytes(), braid[:], labelMessage)
+	salt := absent[:]
+	if bk.Valid() {
+		salt = bk.Bytes()
+	}
+	key.SaltedKDF(out[:], ec.Bytes(), salt, labelMessage)
 	return cut[key.MessageRole](out[:])
 }
 

@@ -78,9 +78,10 @@ func TestKnownDerivations(t *testing.T) {
 	after, ec := stepChain(chain)
 	add("next chain key", after.Bytes())
 	add("EC key", ec.Bytes())
-	mk := messageKey(ec, &braidAbsent)
+	mk := messageKey(ec, key.Braid{})
 	add("message key without a braid", mk.Bytes())
-	braided := messageKey(ec, &[32]byte{31: 1})
+	bk := [32]byte{31: 1}
+	braided := messageKey(ec, cut[key.BraidRole](bk[:]))
 	add("message key with braid key 00…01", braided.Bytes())
 
 	h := header{dh: key.DHPublic{9}, pn: 2, n: 3}
@@ -91,24 +92,23 @@ func TestKnownDerivations(t *testing.T) {
 	msg := h.seal(nil, hka, nonces[:12])
 	add("sealed header", msg)
 	add("associated data", ad)
-	add("message of block 7", sealBlock(msg, ec, nonces[12:], ad, block(7)))
+	add("message of block 7", sealBlock(msg, mk, nonces[12:], ad, block(7)))
 	compare(t, "testdata/derivations.json", list)
 }
 
 // TestKnownConversation freezes a whole conversation with a late, a lost and a
 // very late message: every message and both states at its end.
 func TestKnownConversation(t *testing.T) {
+	for path, suite := range map[string]byte{"conversation": stateVersion1, "conversation2": stateVersion2} {
+		t.Run(path, func(t *testing.T) { knownConversation(t, suite, "testdata/"+path+".json") })
+	}
+}
+
+func knownConversation(t *testing.T, suite byte, path string) {
 	r := stream("known conversation")
 	sk, signed := secretOf[key.SharedRole](t, r), secretOf[key.DHRole](t, r)
 	list := []answer{{"SK", hexOf(sk.Bytes())}, {"signed prekey", hexOf(signed.Bytes())}, {"associated data", hexOf(ad)}}
-	a, err := NewInitiator(r, sk, key.DHPublicOf(signed))
-	if err != nil {
-		t.Fatal(err)
-	}
-	b, err := NewResponder(sk, signed)
-	if err != nil {
-		t.Fatal(err)
-	}
+	a, b := ends(t, suite, r, sk, signed)
 	list = append(list, answer{"initiator at the beginning", hexOf(a.Append(nil))}, answer{"responder at the beginning", hexOf(b.Append(nil))})
 	people := map[byte]*State{'a': a, 'b': b}
 	var ms [][]byte
@@ -125,7 +125,7 @@ func TestKnownConversation(t *testing.T) {
 		opens(t, people[op[0]], r, start, ms[n], n)
 	}
 	list = append(list, answer{"initiator at the end", hexOf(a.Append(nil))}, answer{"responder at the end", hexOf(b.Append(nil))})
-	compare(t, "testdata/conversation.json", list)
+	compare(t, path, list)
 }
 
 // TestSpecExamples compares the page's bytes with the code's.
@@ -134,10 +134,10 @@ func TestSpecExamples(t *testing.T) {
 	c := core{root: root}
 	chain, _ := c.stepRoot(cut[key.SharedRole](bytes.Repeat([]byte{2}, 32)))
 	_, ec := stepChain(chain)
-	mk := messageKey(ec, &braidAbsent)
+	mk := messageKey(ec, cut[key.BraidRole](bytes.Repeat([]byte{5}, 32)))
 	h := header{dh: key.DHPublic{9}, pn: 2, n: 3}
 	msg := h.seal(nil, hka, bytes.Repeat([]byte{3}, nonceSize))
-	msg = sealBlock(msg, ec, bytes.Repeat([]byte{4}, nonceSize), ad, block(0))
+	msg = sealBlock(msg, mk, bytes.Repeat([]byte{4}, nonceSize), ad, block(0))
 	sum := key.Hash("tacet/v1/example", msg)
 	for name, got := range map[string][]byte{
 		"header":       h.append(nil)[:40],

@@ -21,6 +21,8 @@ type event struct {
 	Block   string `json:"block,omitempty"`
 	Nonces  string `json:"nonces,omitempty"` // of the header 12, of the block 12
 	Head    string `json:"head,omitempty"`   // the sealed header 146
+	Field   string `json:"field,omitempty"`  // of the braid 78, which the oracles do not know
+	Braid   string `json:"braid,omitempty"`  // and the key that it stands for
 	Message int    `json:"message"`          // which message is opened
 }
 
@@ -64,21 +66,15 @@ func (s *scenario) keys(who string, tp *tape) {
 	}
 }
 
-// play runs a random conversation with losses, late and repeated messages.
-func play(t *testing.T, seed uint64, steps int) (scenario, []outcome) {
+// play runs a random conversation of a suite with losses, late and repeated
+// messages.
+func play(t *testing.T, suite byte, seed uint64, steps int) (scenario, []outcome) {
 	d, r := dice(seed), stream(fmt.Sprint("oracle ", seed))
 	sk, signed := secretOf[key.SharedRole](t, r), secretOf[key.DHRole](t, r)
 	s := scenario{SK: hexOf(sk.Bytes()), Signed: hexOf(signed.Bytes()), AD: hexOf(ad), Keys: map[string][]string{"a": {}, "b": {}}}
 	tp := &tape{r: r}
-	a, err := NewInitiator(tp, sk, key.DHPublicOf(signed))
-	if err != nil {
-		t.Fatal(err)
-	}
+	a, b := ends(t, suite, tp, sk, signed)
 	s.keys("a", tp)
-	b, err := NewResponder(sk, signed)
-	if err != nil {
-		t.Fatal(err)
-	}
 	people, names := [2]*State{a, b}, [2]string{"a", "b"}
 	var out []outcome
 	var ms [][]byte
@@ -87,8 +83,14 @@ func play(t *testing.T, seed uint64, steps int) (scenario, []outcome) {
 		p, tp := people[who], &tape{r: r}
 		_, ec := stepChain(p.send)
 		h := header{dh: p.ownPublic, pn: p.pn, n: p.ns}
+		was := p.Clone()
 		m := encrypt(t, p, tp, len(ms))
-		s.Events = append(s.Events, event{Op: "send", Who: names[who], Block: hexOf(block(len(ms))), Nonces: hexOf(tp.notes[0]), Head: hexOf(m[:sealedHead])})
+		bk, field := braidKey(t, was, bytes.NewReader(bytes.Join(tp.notes[1:], nil)))
+		if !bk.Valid() {
+			bk = cut[key.BraidRole](make([]byte, 32))
+		}
+		s.Events = append(s.Events, event{Op: "send", Who: names[who], Block: hexOf(block(len(ms))), Nonces: hexOf(tp.notes[0]), Head: hexOf(m[:sealedHead]),
+			Field: hexOf(field[:]), Braid: hexOf(bk.Bytes())})
 		out = append(out, outcome{Message: hexOf(m), DH: hexOf(h.dh[:]), PN: h.pn, N: h.n, Body: hexOf(m[sealedHead:]), Key: hexOf(ec.Bytes())})
 		waiting[1-who] = append(waiting[1-who], len(ms))
 		ms = append(ms, m)
@@ -187,8 +189,8 @@ func enough(t *testing.T, out []outcome) {
 // ratchet. That library has no encrypted headers.
 func TestAgreesWithDoubleRatchetLibrary(t *testing.T) {
 	installed(t, "doubleratchet", "python3-doubleratchet")
-	for seed := range uint64(2) {
-		s, want := play(t, seed, 200)
+	for seed := range uint64(4) {
+		s, want := play(t, stateVersion1+byte(seed%2), seed, 200)
 		enough(t, want)
 		got := consult(t, "library.py", s)
 		if len(got) != len(want) {
@@ -214,8 +216,8 @@ func TestAgreesWithDoubleRatchetLibrary(t *testing.T) {
 // encrypted headers.
 func TestAgreesWithReferenceModel(t *testing.T) {
 	installed(t, "cryptography", "python3-cryptography")
-	for seed := range uint64(3) {
-		s, want := play(t, 100+seed, 200)
+	for seed := range uint64(4) {
+		s, want := play(t, stateVersion1+byte(seed%2), 100+seed, 200)
 		enough(t, want)
 		got := consult(t, "reference.py", s)
 		if len(got) != len(want) {

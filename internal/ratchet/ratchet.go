@@ -8,10 +8,13 @@
 // error ErrDecrypt and changes nothing. Keys of messages that are still on their
 // way are kept within bounds, and for 30 days.
 //
+// In the header travels the field of the braid, the post-quantum ratchet, and
+// every message key is made of a key of each: so a message is safe while one of
+// the two is. Ratchets of suite 1, of which devices still keep states, have no
+// braid: its field is zeros there and its key is zeros. None begins any more.
+//
 // The package has no clock, no disk and no idea of who talks to whom, and it
-// does not remove duplicates: a message opens once. The header has room for the
-// braid, the post-quantum ratchet, which is not part of suite 1: its field is
-// zeros and its key is zeros.
+// does not remove duplicates: a message opens once.
 //
 // Spec: docs/spec/session.md.
 package ratchet
@@ -22,6 +25,7 @@ import (
 	"io"
 	"math"
 
+	"github.com/tacet-chat/tacet/internal/braid"
 	"github.com/tacet-chat/tacet/internal/key"
 	"github.com/tacet-chat/tacet/internal/wire"
 )
@@ -49,6 +53,7 @@ const (
 // spec: session.md#keys-and-labels
 const (
 	labelBegin   = "tacet/v1/ratchet/begin"   // SK to root key and the first two header keys
+	labelBraid   = "tacet/v1/ratchet/braid"   // SK to the secret that the braid begins with
 	labelRoot    = "tacet/v1/ratchet/root"    // KDF_RK: root key and DH to root, chain and next header key
 	labelChain   = "tacet/v1/ratchet/chain"   // KDF_CK: chain key to chain key and EC key of a message
 	labelMessage = "tacet/v1/ratchet/message" // EC key and braid key to message key
@@ -72,6 +77,7 @@ var (
 type State struct {
 	core
 	skipped store
+	braid   *braid.State // nil in suite 1
 }
 
 // core is the state without the skipped keys: what one step changes. Names in
@@ -97,6 +103,16 @@ type core struct {
 //
 // spec: session.md#beginning
 func NewInitiator(rand io.Reader, sk key.Shared, peerSigned key.DHPublic) (*State, error) {
+	s, err := beginInitiator(rand, sk, peerSigned)
+	if err != nil {
+		return nil, err
+	}
+	s.braid = beginBraid(sk, true)
+	return s, nil
+}
+
+// beginInitiator is NewInitiator without a braid.
+func beginInitiator(rand io.Reader, sk key.Shared, peerSigned key.DHPublic) (*State, error) {
 	if !sk.Valid() {
 		return nil, key.ErrSize
 	}
@@ -122,6 +138,16 @@ func NewInitiator(rand io.Reader, sk key.Shared, peerSigned key.DHPublic) (*Stat
 //
 // spec: session.md#beginning
 func NewResponder(sk key.Shared, signed key.DH) (*State, error) {
+	s, err := beginResponder(sk, signed)
+	if err != nil {
+		return nil, err
+	}
+	s.braid = beginBraid(sk, false)
+	return s, nil
+}
+
+// beginResponder is NewResponder without a braid.
+func beginResponder(sk key.Shared, signed key.DH) (*State, error) {
 	if !sk.Valid() || !signed.Valid() {
 		return nil, key.ErrSize
 	}
@@ -150,11 +176,26 @@ func (s *State) Encrypt(rand io.Reader, ad, block []byte) ([]byte, error) {
 	if _, err := io.ReadFull(rand, nonces[:]); err != nil {
 		return nil, fmt.Errorf("reading nonces: %w", err)
 	}
-	next, ec := stepChain(s.send)
 	h := header{dh: s.ownPublic, pn: s.pn, n: s.ns}
-	msg := h.seal(make([]byte, 0, Size), s.headSend, nonces[:nonceSize])
-	msg = sealBlock(msg, ec, nonces[nonceSize:], ad, block)
+	var bk key.Braid
+	if s.braid != nil {
+		// Last of what can fail: it moves the braid on.
+		var err error
+		h.braid, bk, err = s.braid.Send(rand)
+		if errors.Is(err, braid.ErrFull) {
+			return nil, ErrFull
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	next, ec := stepChain(s.send)
+	mk := messageKey(ec, bk)
+	bk.Wipe()
 	ec.Wipe()
+	msg := h.seal(make([]byte, 0, Size), s.headSend, nonces[:nonceSize])
+	msg = sealBlock(msg, mk, nonces[nonceSize:], ad, block)
+	mk.Wipe()
 	s.send.Wipe()
 	s.send = next
 	s.ns++
@@ -180,18 +221,42 @@ func (s *State) Room() int {
 	return MaxChain - int(s.ns)
 }
 
-// Skipped is how many keys of messages that may still come are kept.
+// Skipped is how many EC keys of messages that may still come are kept.
 func (s *State) Skipped() int { return s.skipped.len() }
+
+// Suite is 2, or 1 for a ratchet without a braid.
+func (s *State) Suite() byte {
+	if s.braid == nil {
+		return stateVersion1
+	}
+	return stateVersion2
+}
+
+// Epoch is how many epochs of the braid are complete: with each, the keys that
+// follow come to depend on a fresh ML-KEM secret. It is 0 in suite 1.
+func (s *State) Epoch() uint64 {
+	if s.braid == nil {
+		return 0
+	}
+	return s.braid.Epoch()
+}
 
 // Clone returns an independent copy.
 func (s *State) Clone() *State {
-	return &State{core: s.core.clone(), skipped: s.skipped.clone()}
+	c := &State{core: s.core.clone(), skipped: s.skipped.clone()}
+	if s.braid != nil {
+		c.braid = s.braid.Clone()
+	}
+	return c
 }
 
 // Wipe overwrites all secrets.
 func (s *State) Wipe() {
 	s.core.wipe()
 	s.skipped.wipe()
+	if s.braid != nil {
+		s.braid.Wipe()
+	}
 }
 
 func (c *core) clone() core {

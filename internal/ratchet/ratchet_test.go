@@ -7,6 +7,7 @@ import (
 	"math"
 	"testing"
 
+	"github.com/tacet-chat/tacet/internal/braid"
 	"github.com/tacet-chat/tacet/internal/key"
 )
 
@@ -82,26 +83,49 @@ func forge(t *testing.T, s *State, k key.Header, h []byte) []byte {
 	nonce := make([]byte, nonceSize)
 	m := newGCM(k.Bytes()).Seal(bytes.Clone(nonce), nonce, h, nil)
 	_, ec := stepChain(s.send)
-	return sealBlock(m, ec, nonce, ad, block(0))
+	bk, _ := braidKey(t, s.Clone(), stream("forge"))
+	return sealBlock(m, messageKey(ec, bk), nonce, ad, block(0))
+}
+
+// braidKey takes the braid of s a message on; nothing in suite 1.
+func braidKey(t testing.TB, s *State, r io.Reader) (k key.Braid, field [braid.Size]byte) {
+	t.Helper()
+	if s.braid == nil {
+		return k, field
+	}
+	field, k, err := s.braid.Send(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return k, field
 }
 
 // TestPartnerCannotHarmByHeader: who holds the keys still cannot put a state wrong.
 func TestPartnerCannotHarmByHeader(t *testing.T) {
+	for name, pair := range map[string]func(testing.TB, string) (a, b *State){"suite 1": pair1, "suite 2": pair} {
+		t.Run(name, func(t *testing.T) { partner(t, pair) })
+	}
+}
+
+func partner(t *testing.T, pair func(testing.TB, string) (a, b *State)) {
 	a, b := pair(t, "partner")
 	r := stream("partner")
 	for n := range 2 {
 		opens(t, b, r, start, encrypt(t, a, r, n), n)
 		opens(t, a, r, start, encrypt(t, b, r, n), n)
 	}
-	h := func(dh key.DHPublic, pn, n uint32) []byte { return (&header{dh: dh, pn: pn, n: n}).append(nil) }
+	h := func(dh key.DHPublic, pn, n uint32) []byte {
+		_, field := braidKey(t, a.Clone(), stream("forge"))
+		return (&header{dh: dh, pn: pn, n: n, braid: field}).append(nil)
+	}
 	a2 := a.Clone() // what a would send next begins a new chain at b
 	good := key.DHPublicOf(secretOf[key.DHRole](t, r))
 	var notCanonical key.DHPublic
 	for i := range notCanonical {
 		notCanonical[i] = 0xff
 	}
-	braid := h(good, 0, 0)
-	braid[headerSize-1] = 1
+	ahead := h(good, 0, 0)
+	ahead[42] = 1 // an epoch that is far ahead, or a braid where there is none
 	for name, head := range map[string][]byte{
 		"key of order one":      h(key.DHPublic{1}, 0, 0),
 		"key of zeros":          h(key.DHPublic{}, 0, 0),
@@ -110,7 +134,7 @@ func TestPartnerCannotHarmByHeader(t *testing.T) {
 		"largest number":        h(good, 0, math.MaxUint32),
 		"chain before too long": h(good, MaxChain+1, 0),
 		"longest chain before":  h(good, math.MaxUint32, 0),
-		"a braid":               braid,
+		"a braid":               ahead,
 	} {
 		refuses(t, name, b, r, start, ad, forge(t, a2, a2.headSend, head))
 	}
@@ -119,11 +143,12 @@ func TestPartnerCannotHarmByHeader(t *testing.T) {
 	refuses(t, "another key in the running chain", b, r, start, ad, forge(t, a, a.headSend, h(good, 1, 1)))
 	// Right in all but one field that the step would not use.
 	for name, change := range map[string]func(h []byte){
-		"a braid":               func(h []byte) { h[40] = 1 },
-		"a braid's end":         func(h []byte) { h[headerSize-1] = 1 },
+		"an epoch ahead":        func(h []byte) { h[40] = 1 },
+		"a number far ahead":    func(h []byte) { h[44] = 1 },
+		"no known kind":         func(h []byte) { h[52] = 0xff },
 		"chain before too long": func(h []byte) { h[34] = 0x80; h[35] = 1 },
 	} {
-		head := (&header{dh: a.ownPublic, pn: a.pn, n: a.ns}).append(nil)
+		head := h(a.ownPublic, a.pn, a.ns)
 		opens(t, b.Clone(), r, start, forge(t, a, a.headSend, head), 0)
 		change(head)
 		refuses(t, name+" in the running chain", b, r, start, ad, forge(t, a, a.headSend, head))
@@ -237,9 +262,13 @@ func TestFailedDraftIsOverwritten(t *testing.T) {
 	encrypt(t, a, r, 0)
 	m := encrypt(t, a, r, 1)
 	m[Size-1] ^= 1
-	d := draft{core: b.core.clone(), was: b}
+	before := b.Clone()
+	d := draft{core: b.core.clone(), was: b, at: start}
 	if _, err := d.open(r, ad, m); err != ErrDecrypt {
 		t.Fatalf("got %v, want %v", err, ErrDecrypt)
+	}
+	if !bytes.Equal(b.braid.Append(nil), before.braid.Append(nil)) || bytes.Equal(d.braid.Append(nil), before.braid.Append(nil)) {
+		t.Error("the draft's braid: got the state's own, want a copy that has moved on")
 	}
 	secrets := [][]byte{d.root.Bytes(), d.own.Bytes(), d.send.Bytes(), d.recv.Bytes(), d.fresh[0].keys[0].ec.Bytes(), d.fresh[0].head.Bytes()}
 	d.wipe()

@@ -70,7 +70,7 @@ func TestPeerOutlivesRollbackWithinAChain(t *testing.T) {
 // TestCountNeverFalls: a restored state ends its chain with a smaller number than
 // the peer has seen of it.
 func TestCountNeverFalls(t *testing.T) {
-	a, b := pair(t, "falls")
+	a, b := pair1(t, "falls") // numbers of a braid's chain do not begin anew with the other chain: see below
 	r := stream("falls")
 	opens(t, b, r, start, encrypt(t, a, r, 0), 0)
 	answer := encrypt(t, b, r, 1)
@@ -84,6 +84,27 @@ func TestCountNeverFalls(t *testing.T) {
 	if got := b.Highest(); got != 7 {
 		t.Errorf("got highest %d, want 7: six of the chain before and one", got)
 	}
+}
+
+// TestNumbersOfTheBraidGoBackToo: a restored state numbers its messages in the
+// braid's chain as before, whatever other chain they are in. Those whose numbers
+// were used up do not open, the first that is new does.
+func TestNumbersOfTheBraidGoBackToo(t *testing.T) {
+	a, b := pair(t, "numbers")
+	r := stream("numbers")
+	opens(t, b, r, start, encrypt(t, a, r, 0), 0)
+	answer := encrypt(t, b, r, 1)
+	disk := a.Append(nil)
+	for n := range 3 {
+		opens(t, b, r, start, encrypt(t, a, r, n), n)
+	}
+	a = restore(t, disk)
+	opens(t, a, r, start, answer, 1)
+	for n := range 3 {
+		refuses(t, "a number of the braid that was used up", b, r, start, ad, encrypt(t, a, r, n))
+	}
+	opens(t, b, r, start, encrypt(t, a, r, 9), 9)
+	opens(t, a, r, start, encrypt(t, b, r, 10), 10)
 }
 
 // TestPeerOutlivesRollbackOverAnUnheardChain: the lost future began a new chain

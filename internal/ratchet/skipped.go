@@ -8,7 +8,7 @@ import (
 
 // store keeps the EC keys of messages that were overtaken, oldest first: chains
 // in the order in which they ran, keys in the order of their numbers. Their braid
-// keys, once there is a braid, belong elsewhere.
+// keys are in the braid's own store: the two are numbered each in its own way.
 //
 // spec: session.md#skipped-keys
 type store struct{ chains []chain }

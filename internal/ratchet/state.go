@@ -5,6 +5,7 @@ import (
 	"errors"
 	"math"
 
+	"github.com/tacet-chat/tacet/internal/braid"
 	"github.com/tacet-chat/tacet/internal/key"
 )
 
@@ -12,12 +13,14 @@ import (
 //
 // spec: session.md#state
 const (
-	stateVersion byte = 1
+	stateVersion1 byte = 1 // of suite 1
+	stateVersion2 byte = 2 // of suite 2: with the braid's state at the end
 
 	stateHead = 1 + 1 + 5*4 + 10*32                            // 342: up to the skipped keys
 	chainHead = 32 + 2                                         // header key 32 ‖ number of keys 2
 	keySize   = 4 + 8 + 32                                     // number 4 ‖ time 8 ‖ EC key 32
-	MaxState  = stateHead + 2 + MaxSkipped*(chainHead+keySize) // 156,344: every key in a chain of its own
+	maxState1 = stateHead + 2 + MaxSkipped*(chainHead+keySize) // 156,344: every key in a chain of its own
+	MaxState  = maxState1 + braid.MaxState                     // 254,839
 )
 
 // phases: which chains a state has.
@@ -46,7 +49,7 @@ func (s *State) Append(b []byte) []byte {
 	if !s.root.Valid() {
 		panic("ratchet: writing a state that was wiped")
 	}
-	b = append(b, stateVersion, s.phase())
+	b = append(b, s.Suite(), s.phase())
 	for _, n := range [...]uint32{s.ns, s.nr, s.pn, s.sentBefore, s.recvBefore} {
 		b = binary.BigEndian.AppendUint32(b, n)
 	}
@@ -71,6 +74,9 @@ func (s *State) Append(b []byte) []byte {
 			b = appendSecret(b, c.keys[j].ec)
 		}
 	}
+	if s.braid != nil {
+		b = s.braid.Append(b)
+	}
 	return b
 }
 
@@ -84,9 +90,10 @@ func appendSecret[R key.Role](b []byte, s key.Secret[R]) []byte {
 
 // ParseState reads a state. It fails with ErrState.
 func ParseState(b []byte) (*State, error) {
-	if len(b) < stateHead+2 || len(b) > MaxState || b[0] != stateVersion || b[1] > phaseBoth {
+	if len(b) < stateHead+2 || len(b) > MaxState || b[0] != stateVersion1 && b[0] != stateVersion2 || b[1] > phaseBoth {
 		return nil, ErrState
 	}
+	version := b[0]
 	s := new(State)
 	r := reader{b: b[2:]}
 	for _, n := range []*uint32{&s.ns, &s.nr, &s.pn, &s.sentBefore, &s.recvBefore} {
@@ -105,6 +112,10 @@ func ParseState(b []byte) (*State, error) {
 	s.nextSend = secret[key.HeaderRole](&r, true)
 	s.nextRecv = secret[key.HeaderRole](&r, true)
 	s.skipped.parse(&r)
+	if version == stateVersion2 && !r.bad {
+		s.braid, _ = braid.Parse(r.b)
+		r.b, r.bad = nil, s.braid == nil
+	}
 	if r.bad || len(r.b) != 0 || !s.sound() {
 		s.Wipe()
 		return nil, ErrState

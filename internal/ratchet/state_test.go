@@ -6,6 +6,7 @@ import (
 	"errors"
 	"testing"
 
+	"github.com/tacet-chat/tacet/internal/braid"
 	"github.com/tacet-chat/tacet/internal/key"
 )
 
@@ -23,6 +24,10 @@ func states(t testing.TB) map[string][]byte {
 	out["two skipped"] = b.Append(nil)
 	opens(t, b, r, start, late, 0)
 	out["running"] = a.Append(nil)
+	a, b = pair1(t, "states")
+	encrypt(t, a, r, 0)
+	opens(t, b, r, start, encrypt(t, a, r, 1), 1)
+	out["suite 1"] = b.Append(nil)
 	return out
 }
 
@@ -43,7 +48,10 @@ func TestMalformedStatesAreRefused(t *testing.T) {
 		"only the head":                     two[:stateHead+1],
 		"cut":                               two[:len(two)-1],
 		"one byte more":                     append(bytes.Clone(two), 0),
-		"another version":                   edit("running", 0, 2),
+		"another version":                   edit("running", 0, 3),
+		"no braid where there is one":       edit("running", 0, 1),
+		"a braid where there is none":       edit("suite 1", 0, 2),
+		"a braid that is cut":               good["running"][:len(good["running"])-1],
 		"an unknown phase":                  edit("running", 1, 3),
 		"responder that says it can send":   edit("responder", 1, 1),
 		"initiator that says it cannot":     edit("initiator", 1, 0),
@@ -67,7 +75,7 @@ func TestMalformedStatesAreRefused(t *testing.T) {
 		"chain with more keys than bytes":   edit("two skipped", keys+32, 0, 9),
 		"number beyond a chain":             edit("two skipped", second+chainHead, 0, 0, 0x80, 0),
 		"times out of order":                swapped,
-		"initiator with skipped keys":       append(edit("initiator", stateHead, 0, 1), two[keys:second]...),
+		"initiator with skipped keys":       append(append(edit("initiator", stateHead, 0, 1)[:keys], two[keys:second]...), good["initiator"][keys:]...),
 	} {
 		if _, err := ParseState(b); !errors.Is(err, ErrState) {
 			t.Errorf("%s: got %v, want %v", name, err, ErrState)
@@ -109,9 +117,9 @@ func TestLargestStateIsRead(t *testing.T) {
 			keys: []skipped{{n: MaxChain - 1, ec: secretOf[key.MessageRole](t, r)}},
 		})
 	}
-	b := s.Append(nil)
-	if len(b) != MaxState {
-		t.Errorf("got %d bytes, want %d", len(b), MaxState)
+	// The braid's own bound is tested where it is set.
+	if got := len(s.Append(nil)) - len(s.braid.Append(nil)); got != MaxState-braid.MaxState {
+		t.Errorf("got %d bytes before the braid, want %d", got, MaxState-braid.MaxState)
 	}
 	if c := again(t, s); c.Skipped() != MaxSkipped {
 		t.Errorf("got %d keys, want %d", c.Skipped(), MaxSkipped)

@@ -41,13 +41,35 @@ func pair(t testing.TB, seed string) (a, b *State) {
 	t.Helper()
 	r := stream("pair " + seed)
 	sk, signed := secretOf[key.SharedRole](t, r), secretOf[key.DHRole](t, r)
-	a, err := NewInitiator(r, sk, key.DHPublicOf(signed))
+	return ends(t, stateVersion2, r, sk, signed)
+}
+
+// pair1 is pair without a braid.
+func pair1(t testing.TB, seed string) (a, b *State) {
+	t.Helper()
+	r := stream("pair " + seed)
+	sk, signed := secretOf[key.SharedRole](t, r), secretOf[key.DHRole](t, r)
+	return ends(t, stateVersion1, r, sk, signed)
+}
+
+// ends makes both ends of a ratchet of that suite. None of suite 1 begins any
+// more; those that devices keep go on.
+func ends(t testing.TB, suite byte, r io.Reader, sk key.Shared, signed key.DH) (a, b *State) {
+	t.Helper()
+	initiate, respond := NewInitiator, NewResponder
+	if suite == stateVersion1 {
+		initiate, respond = beginInitiator, beginResponder
+	}
+	a, err := initiate(r, sk, key.DHPublicOf(signed))
 	if err != nil {
 		t.Fatal(err)
 	}
-	b, err = NewResponder(sk, signed)
+	b, err = respond(sk, signed)
 	if err != nil {
 		t.Fatal(err)
+	}
+	if a.Suite() != suite || b.Suite() != suite {
+		t.Fatalf("got suites %d and %d, want %d", a.Suite(), b.Suite(), suite)
 	}
 	return a, b
 }

@@ -2,6 +2,7 @@ package session
 
 import (
 	"crypto/rand"
+	"encoding/hex"
 	"testing"
 )
 
@@ -29,8 +30,26 @@ func BenchmarkSealOpen(b *testing.B) {
 // the DH ratchet turns with each. Reading and writing both ends is in it, as a
 // device does it for every message.
 func BenchmarkSealOpenTurn(b *testing.B) {
-	p, q := newPerson(b, "ann", 1), newPerson(b, "bob", 1)
-	from, to, _ := meet(b, p, q, q.ask(b, "b", true))
+	b.Run("suite 2", func(b *testing.B) {
+		p, q := newPerson(b, "ann", 1), newPerson(b, "bob", 1)
+		from, to, _ := meet(b, p, q, q.ask(b, "b", true))
+		turns(b, from, to)
+	})
+	b.Run("suite 1", func(b *testing.B) {
+		ends := [2]*Session{}
+		for _, a := range frozenAnswers(b, katSuite1) {
+			switch a.Name {
+			case "initiator at the end":
+				ends[0] = ok[*Session](b)(Parse(ok[[]byte](b)(hex.DecodeString(a.Hex))))
+			case "responder at the end":
+				ends[1] = ok[*Session](b)(Parse(ok[[]byte](b)(hex.DecodeString(a.Hex))))
+			}
+		}
+		turns(b, ends[0], ends[1])
+	})
+}
+
+func turns(b *testing.B, from, to *Session) {
 	text, disks := block(1), [2][]byte{from.Append(nil), to.Append(nil)}
 	for b.Loop() {
 		from, err := Parse(disks[0])

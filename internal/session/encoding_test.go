@@ -37,7 +37,7 @@ func TestMalformedHellosAreRefused(t *testing.T) {
 		"too large":                make([]byte, MaxHello+1),
 		"manifest too long":        edit(2, 0xff, 0xff),
 		"manifest too short":       edit(2, 0, 9),
-		"two suites":               edit(initial, 2),
+		"two suites":               edit(initial, 1),
 		"no route":                 append(append(bytes.Clone(good[:route]), 0), good[name:]...),
 		"route that takes all":     edit(route, 255),
 		"name too long":            edit(name, 65),
@@ -63,14 +63,16 @@ func TestMalformedSessionsAreRefused(t *testing.T) {
 		return b
 	}
 	for what, b := range map[string][]byte{
-		"nothing":             nil,
-		"only the head":       good[:stateHead],
-		"half of the head":    good[:stateHead-1],
-		"one byte short":      good[:len(good)-1],
-		"one byte more":       append(bytes.Clone(good), 0),
-		"another version":     edit(0, 2),
-		"neither end":         edit(1, 2),
-		"ratchet of a future": edit(stateHead, 2),
+		"nothing":                            nil,
+		"only the head":                      good[:stateHead],
+		"half of the head":                   good[:stateHead-1],
+		"one byte short":                     good[:len(good)-1],
+		"one byte more":                      append(bytes.Clone(good), 0),
+		"another version":                    edit(0, 3),
+		"a suite that the ratchet is not of": edit(0, 1),
+		"the ratchet of another suite":       edit(stateHead, 1),
+		"neither end":                        edit(1, 2),
+		"ratchet of a future":                edit(stateHead, 3),
 	} {
 		if _, err := Parse(b); !errors.Is(err, ErrState) {
 			t.Errorf("%s: got %v, want %v", what, err, ErrState)

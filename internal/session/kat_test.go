@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"flag"
 	"fmt"
 	"os"
@@ -21,15 +22,18 @@ type answer struct {
 	Hex  string `json:"hex"`
 }
 
-const katFile = "testdata/conversation.json"
+const (
+	katFile   = "testdata/conversation2.json"
+	katSuite1 = "testdata/conversation.json" // frozen for good: what devices stored in suite 1
+)
 
 // frozenAnswers reads the file, unless it is to be written anew.
-func frozenAnswers(t *testing.T) (list []answer) {
+func frozenAnswers(t testing.TB, path string) (list []answer) {
 	t.Helper()
-	if *update {
+	if *update && path == katFile {
 		return nil
 	}
-	if err := json.Unmarshal(ok[[]byte](t)(os.ReadFile(katFile)), &list); err != nil {
+	if err := json.Unmarshal(ok[[]byte](t)(os.ReadFile(path)), &list); err != nil {
 		t.Fatal(err)
 	}
 	return list
@@ -58,7 +62,7 @@ func started(t *testing.T, frozen []answer, a, b *person, x *ask) (hello, state 
 // TestKnownConversation freezes a session from its hello on: accepting, the
 // associated data, every message and both states at the end.
 func TestKnownConversation(t *testing.T) {
-	frozen := frozenAnswers(t)
+	frozen := frozenAnswers(t, katFile)
 	a, b := newPerson(t, "known ann", 2), newPerson(t, "known bob", 1)
 	x := b.ask(t, "known", true)
 	hello, state := started(t, frozen, a, b, x)
@@ -112,6 +116,43 @@ func TestKnownConversation(t *testing.T) {
 	}
 }
 
+// TestStoredSessionsOfSuite1 goes on with sessions as devices of suite 1 stored
+// them: every message and both states at the end are what they were then.
+func TestStoredSessionsOfSuite1(t *testing.T) {
+	frozen := map[string][]byte{}
+	for _, a := range frozenAnswers(t, katSuite1) {
+		frozen[a.Name] = ok[[]byte](t)(hex.DecodeString(a.Hex))
+	}
+	sa := ok[*Session](t)(Parse(frozen["initiator after the hello"]))
+	sb := ok[*Session](t)(Parse(frozen["responder after the hello"]))
+	r := stream("known conversation")
+	for n := range 4 {
+		from, to := sb, sa
+		if n == 2 {
+			from, to = sa, sb
+		}
+		m := ok[[]byte](t)(from.Seal(r, block(n)))
+		if !bytes.Equal(m, frozen[fmt.Sprint("message ", n)]) {
+			t.Errorf("message %d: got other bytes, want those of then", n)
+		}
+		if got, err := to.Open(r, now, m); err != nil || !bytes.Equal(got, block(n)) {
+			t.Fatalf("message %d: got %v, want its block", n, err)
+		}
+	}
+	for name, s := range map[string]*Session{"initiator at the end": sa, "responder at the end": sb} {
+		if got := s.Append(nil); !bytes.Equal(got, frozen[name]) {
+			t.Errorf("%s: got another state, want that of then", name)
+		}
+		if s.Suite() != 1 || s.Epoch() != 0 {
+			t.Errorf("%s: got suite %d and epoch %d, want 1 and none", name, s.Suite(), s.Epoch())
+		}
+	}
+	// The hello of then begins nothing any more.
+	if _, err := ParseHello(frozen["hello"]); !errors.Is(err, ErrSuite) {
+		t.Errorf("got %v, want %v", err, ErrSuite)
+	}
+}
+
 // TestSpecExamples compares the pages' bytes with the code's.
 func TestSpecExamples(t *testing.T) {
 	inner := InnerHash(make([]byte, MessageSize))
@@ -131,8 +172,8 @@ func TestSpecExamples(t *testing.T) {
 	if want := vectortest.Example(t, "hello.md", "route-and-name"); !bytes.Equal(end, want) {
 		t.Errorf("route and name: got %x, want %x", end, want)
 	}
-	sum := (&Hello{Suite: 1, Manifest: a.self.Manifest, Route: offer, Name: "Ann"}).bind([32]byte{1})
-	if again := (&Hello{Suite: 1, Manifest: a.self.Manifest, Route: offer, Name: "Ann", First: [MessageSize]byte{1}}).bind([32]byte{1}); again != sum {
+	sum := (&Hello{Suite: 2, Manifest: a.self.Manifest, Route: offer, Name: "Ann"}).bind([32]byte{1})
+	if again := (&Hello{Suite: 2, Manifest: a.self.Manifest, Route: offer, Name: "Ann", First: [MessageSize]byte{1}}).bind([32]byte{1}); again != sum {
 		t.Error("got other associated data for another first message, want the same: it is encrypted under it")
 	}
 }

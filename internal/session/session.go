@@ -1,6 +1,7 @@
 // Package session is a pair session between two devices: the handshake of pqxdh
 // and the ratchet joined. One side starts it with a hello, the other accepts the
-// hello, then both seal and open blocks of one size.
+// hello, then both seal and open blocks of one size. Sessions begin in suite 2;
+// stored ones of suite 1, which has no post-quantum ratchet, go on as they are.
 //
 // It does not cut or pad content, does not seal hellos or cells for their way,
 // keeps nothing, does not know which prekeys or hellos were used and does not
@@ -220,6 +221,13 @@ func (s *Session) Highest() uint32 { return s.ratchet.Highest() }
 
 // Room is how many messages can be sealed before the other side has to answer.
 func (s *Session) Room() int { return s.ratchet.Room() }
+
+// Suite is the suite that the session was begun in: 2, or 1 for one of before
+// there was a braid. Nothing in a session changes its suite.
+func (s *Session) Suite() byte { return s.ratchet.Suite() }
+
+// Epoch is how many epochs of the braid are complete; 0 in suite 1.
+func (s *Session) Epoch() uint64 { return s.ratchet.Epoch() }
 
 // Clone returns an independent copy.
 func (s *Session) Clone() *Session {

@@ -12,11 +12,12 @@ import (
 //
 // spec: session.md#stored-session
 const (
-	stateVersion byte = 1
+	stateVersion1 byte = 1 // of suite 1
+	stateVersion2 byte = 2 // of suite 2
 
 	endSize   = 32 + 32 + 4 + 32             // root 32 ‖ device 32 ‖ sequence 4 ‖ manifest hash 32
 	stateHead = 1 + 1 + 32 + endSize*2       // 234
-	MaxState  = stateHead + ratchet.MaxState // 156,578
+	MaxState  = stateHead + ratchet.MaxState // 255,073
 )
 
 // ErrState is returned for bytes that are not a session.
@@ -43,7 +44,7 @@ func (s *Session) Append(b []byte) []byte {
 	if s.initiator {
 		initiator = 1
 	}
-	b = append(b, stateVersion, initiator)
+	b = append(b, s.Suite(), initiator) // the version is the suite
 	b = append(b, s.ad[:]...)
 	b = s.self.append(b)
 	b = s.peer.append(b)
@@ -52,11 +53,15 @@ func (s *Session) Append(b []byte) []byte {
 
 // Parse reads a session that fills b. It fails with ErrState.
 func Parse(b []byte) (*Session, error) {
-	if len(b) < stateHead || b[0] != stateVersion || b[1] > 1 {
+	if len(b) < stateHead || b[0] != stateVersion1 && b[0] != stateVersion2 || b[1] > 1 {
 		return nil, ErrState
 	}
 	r, err := ratchet.ParseState(b[stateHead:])
 	if err != nil {
+		return nil, ErrState
+	}
+	if r.Suite() != b[0] {
+		r.Wipe()
 		return nil, ErrState
 	}
 	return &Session{

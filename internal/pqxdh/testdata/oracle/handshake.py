@@ -46,7 +46,7 @@ assert (len(pre), len(private), len(initial)) == (1441, 129, 1122)
 spk, opk, kem = pre[:32], pre[97:129], pre[193:1377]
 one_time = pre[96] == 1
 suite, ek, ct = initial[:1], initial[2:34], initial[34:]
-assert suite == b"\x01" and initial[1] == pre[96]
+assert suite == b"\x02" and initial[1] == pre[96]
 
 verify(v["responder sign"], "tacet/v1/pqxdh/signed", DH + spk, pre[32:96])
 verify(v["responder sign"], "tacet/v1/pqxdh/kem", KEM + kem, pre[1377:])

@@ -39,7 +39,7 @@ def kdf_ck(ck):
     return out[:32], out[32:]  # chain key, EC key of the message
 
 
-def message_key(ec, braid=bytes(32)):
+def message_key(ec, braid):
     return hkdf(ec, braid, info("tacet/v1/ratchet/message"), 32)
 
 

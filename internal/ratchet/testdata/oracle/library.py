@@ -33,17 +33,18 @@ class ChainKDF(doubleratchet.KDF):
 class AEAD(doubleratchet.AEAD):
     nonce = None  # of the next encryption
     key = None  # EC key of the last call
+    braid = None  # the braid's key of the message
 
     @staticmethod
     async def encrypt(plaintext, key, associated_data):
         AEAD.key = key
-        return AEAD.nonce + derive.seal(derive.message_key(key), AEAD.nonce, plaintext, associated_data)
+        return AEAD.nonce + derive.seal(derive.message_key(key, AEAD.braid), AEAD.nonce, plaintext, associated_data)
 
     @staticmethod
     async def decrypt(ciphertext, key, associated_data):
         AEAD.key = key
         try:
-            return derive.unseal(derive.message_key(key), ciphertext[:12], ciphertext[12:], associated_data)
+            return derive.unseal(derive.message_key(key, AEAD.braid), ciphertext[:12], ciphertext[12:], associated_data)
         except Exception as e:
             raise doubleratchet.AuthenticationFailedException() from e
 
@@ -79,19 +80,19 @@ async def main():
         p = party[e["who"]]
         if e["op"] == "send":
             head, AEAD.nonce = bytes.fromhex(e["head"]), bytes.fromhex(e["nonces"])[12:]
-            block = bytes.fromhex(e["block"])
+            block, AEAD.braid = bytes.fromhex(e["block"]), bytes.fromhex(e["braid"])
             if p.ratchet is None:
                 p.ratchet, m = await Ratchet.encrypt_initial_message(
                     shared_secret=root, recipient_ratchet_pub=derive.dh_public(signed), message=block,
                     associated_data=ad + head, **p.common())
             else:
                 m = await p.ratchet.encrypt_message(block, ad + head)
-            sent.append((m, head))
+            sent.append((m, head, AEAD.braid))
             h = m.header
             print(json.dumps(dict(dh=h.ratchet_pub.hex(), pn=h.previous_sending_chain_length, n=h.sending_chain_length,
                                   body=m.ciphertext.hex(), key=AEAD.key.hex())))
             continue
-        m, head = sent[e["message"]]
+        m, head, AEAD.braid = sent[e["message"]]
         # Without encrypted headers the library takes a repeated message of an old chain for a new chain: it makes a key before
         # the tag tells it otherwise. Such a key is given back.
         keys = list(p.keys)

@@ -1,6 +1,8 @@
 """A second model of the ratchet: the pseudocode of Signal's Double Ratchet specification, Section 4 (encrypted headers), line
 by line, with Tacet's derivations and layout. Its names are the specification's.
 
+The braid is not modelled: its field and its key come with each message of the scenario.
+
 A scenario comes on standard input, one answer per event goes to standard output.
 """
 
@@ -28,8 +30,8 @@ def generate_dh(state):
     return private, derive.dh_public(private)
 
 
-def encode(dh, pn, n):
-    return dh + pn.to_bytes(4, "big") + n.to_bytes(4, "big") + bytes(78)
+def encode(dh, pn, n, field):
+    return dh + pn.to_bytes(4, "big") + n.to_bytes(4, "big") + field
 
 
 def hdecrypt(hk, enc):
@@ -39,13 +41,13 @@ def hdecrypt(hk, enc):
         h = derive.unseal(hk, enc[:12], enc[12:], None)
     except InvalidTag:
         return None
-    assert len(h) == 118 and h[40:] == bytes(78)
+    assert len(h) == 118
     return h[:32], int.from_bytes(h[32:36], "big"), int.from_bytes(h[36:40], "big")
 
 
-def decrypt(mk, body, ad):
+def decrypt(state, mk, body, ad):
     try:
-        return derive.unseal(derive.message_key(mk), body[:12], body[12:], ad)
+        return derive.unseal(derive.message_key(mk, state.braid), body[:12], body[12:], ad)
     except InvalidTag:
         raise Refused from None
 
@@ -69,12 +71,12 @@ def init_bob(state, sk, pair):
     state.HKs, state.NHKs, state.HKr, state.NHKr = None, nhkb, None, hka
 
 
-def ratchet_encrypt(state, plain, ad, nonces):
+def ratchet_encrypt(state, plain, ad, nonces, field, braid):
     state.CKs, mk = derive.kdf_ck(state.CKs)
-    h = encode(state.DHRs[1], state.PN, state.Ns)
+    h = encode(state.DHRs[1], state.PN, state.Ns, field)
     enc = nonces[:12] + derive.seal(state.HKs, nonces[:12], h, None)
     state.Ns += 1
-    return enc + nonces[12:] + derive.seal(derive.message_key(mk), nonces[12:], plain, ad + enc), mk
+    return enc + nonces[12:] + derive.seal(derive.message_key(mk, braid), nonces[12:], plain, ad + enc), mk
 
 
 def ratchet_decrypt(state, enc, body, ad):
@@ -91,7 +93,7 @@ def ratchet_decrypt(state, enc, body, ad):
     skip(state, n)
     state.CKr, mk = derive.kdf_ck(state.CKr)
     state.Nr += 1
-    return decrypt(mk, body, ad + enc)
+    return decrypt(state, mk, body, ad + enc)
 
 
 def try_skipped(state, enc, body, ad):
@@ -99,7 +101,7 @@ def try_skipped(state, enc, body, ad):
         h = hdecrypt(hk, enc)
         if h is not None and h[2] == n:
             del state.MKSKIPPED[hk, n]
-            return decrypt(mk, body, ad + enc)
+            return decrypt(state, mk, body, ad + enc)
     return None
 
 
@@ -143,11 +145,13 @@ def main():
     sent = []
     for e in s["events"]:
         if e["op"] == "send":
-            m, mk = ratchet_encrypt(states[e["who"]], bytes.fromhex(e["block"]), ad, bytes.fromhex(e["nonces"]))
-            sent.append(m)
+            field, braid = bytes.fromhex(e["field"]), bytes.fromhex(e["braid"])
+            m, mk = ratchet_encrypt(states[e["who"]], bytes.fromhex(e["block"]), ad, bytes.fromhex(e["nonces"]), field, braid)
+            sent.append((m, braid))
             print(json.dumps(dict(message=m.hex(), key=mk.hex())))
             continue
-        m, draft = sent[e["message"]], copy.deepcopy(states[e["who"]])
+        (m, braid), draft = sent[e["message"]], copy.deepcopy(states[e["who"]])
+        draft.braid = braid
         try:
             block = ratchet_decrypt(draft, m[:146], m[146:], ad)
             states[e["who"]] = draft
