@@ -51,8 +51,10 @@ func (r leafRules) check(l *LeafNode, want LeafSource, at LeafIndex) error {
 func (l *LeafNode) checkCapabilities(g *GroupContext) error {
 	c := &l.Capabilities
 	switch {
-	case !slices.Contains(c.Versions, g.Version), !slices.Contains(c.Suites, g.Suite):
-		return invalid("7.3", "member lacks the version or cipher suite of the group")
+	// That the suite of the group is listed is not asked: Section 7.3 does not, there are
+	// programs that leave theirs out, and who lacks it could not have signed the leaf.
+	case !slices.Contains(c.Versions, g.Version):
+		return invalid("7.3", "member lacks the version of the group")
 	case !slices.Contains(c.Credentials, l.Credential.Type):
 		return invalid("7.2", "credential type of a leaf is not in its capabilities")
 	case !distinct(l.Extensions):

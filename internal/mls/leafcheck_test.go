@@ -68,7 +68,7 @@ func TestLeafRules(t *testing.T) {
 		{name: "lifetime of one second", leaf: func(l *LeafNode) { l.Lifetime = Lifetime{uint64(leafNow.Unix()), uint64(leafNow.Unix())} }},
 		{name: "lifetime is not asked for", leaf: func(l *LeafNode) { l.Lifetime.NotAfter = 0 }, rules: func(r *leafRules) { r.checkLifetime = false }},
 		{name: "time before 1970", leaf: func(l *LeafNode) { l.Lifetime = Lifetime{0, 1<<64 - 1} }, rules: func(r *leafRules) { r.now = time.Unix(-1, 0) }, err: ErrInvalid},
-		{name: "suite not listed", leaf: func(l *LeafNode) { l.Capabilities.Suites = []Suite{SuiteX25519ChaCha} }, err: ErrInvalid},
+		{name: "suite not listed", leaf: func(l *LeafNode) { l.Capabilities.Suites = []Suite{SuiteX25519ChaCha} }},
 		{name: "version not listed", leaf: func(l *LeafNode) { l.Capabilities.Versions = nil }, err: ErrInvalid},
 		{name: "own credential not listed", leaf: func(l *LeafNode) { l.Capabilities.Credentials = []CredentialType{CredentialX509} }, err: ErrInvalid},
 		{name: "own extension not listed", leaf: func(l *LeafNode) { l.Extensions = []Extension{{Type: ext}} }, err: ErrInvalid},

@@ -84,10 +84,7 @@ func (k *KeyPackage) check(p *suiteParams) error {
 	case !p.verifyWithLabel(k.Leaf.SignatureKey, labelKeyPackage, k.tbs(nil), k.Signature):
 		return invalid("10.1", "signature of a key package")
 	}
-	for _, e := range k.Extensions {
-		if !k.Leaf.Capabilities.hasExtension(e.Type) {
-			return invalid("7.2", "extension of a key package is not in its capabilities")
-		}
-	}
+	// Extensions of a key package need not be listed in its capabilities: they may be
+	// GREASE (Section 13.5), and nobody else in the group sees them.
 	return nil
 }
