@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"math/rand/v2"
+	"strings"
 	"testing"
 )
 
@@ -203,6 +204,11 @@ func TestPrivateMessageRefused(t *testing.T) {
 			_, err := to.openPrivate(pm)
 			if !errors.Is(err, c.want) {
 				t.Errorf("got %v, want %v", err, c.want)
+			}
+			// Which check refused it: a sender that is none is not looked up further.
+			var e2 *Error
+			if absent := strings.Contains(c.name, "leaf"); errors.As(err, &e2) && absent != (e2.Section == "6.3.2") {
+				t.Errorf("got %v, by another check than expected", err)
 			}
 			if !bytes.Equal(state(to), before) {
 				t.Error("the state changed")

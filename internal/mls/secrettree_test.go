@@ -199,7 +199,7 @@ func TestSkippingCostsABoundedNumberOfSteps(t *testing.T) {
 			}
 		})
 	}
-	one, far, tooFar := work(0), work(maxForward), work(math.MaxUint32-1)
+	one, far, tooFar := work(0), work(maxForward), work(4*maxForward)
 	if tooFar > one || far > one+40*maxForward {
 		t.Errorf("allocations: %v for the first, %v for the furthest, %v for one that is too far", one, far, tooFar)
 	}
@@ -282,7 +282,7 @@ func TestUsedKeysAreGone(t *testing.T) {
 	tree, ref := testTree(4)
 	root := tree.root.secret.Bytes()
 	var gone [][]byte
-	for g := range uint32(5) {
+	for g := range uint32(6) {
 		k := ref.key(1, applicationRatchet, g)
 		gone = append(gone, k.key.Bytes(), k.nonce[:])
 	}
@@ -293,10 +293,15 @@ func TestUsedKeysAreGone(t *testing.T) {
 	for _, n := range nodes {
 		held = append(held, n...)
 	}
+	next := nodes[nodeOfLeaf(&tree, 1)][1] // the secret of the application ratchet
+	tree.consume(1, applicationRatchet, 5)
+	if !bytes.Equal(next, make([]byte, 32)) {
+		t.Error("a ratchet secret was not wiped where it was")
+	}
 	for g := range uint32(4) {
 		tree.consume(1, applicationRatchet, g)
 	}
-	// encryption_secret, the secret above the leaf, the leaf's, ratchet secrets 0 to 4.
+	// encryption_secret, the secret above the leaf, the leaf's, ratchet secrets 0 to 5.
 	s := own(ref.secret)
 	gone = append(gone, s.Bytes())
 	s = ref.p.childSecret(s, 0)
@@ -305,7 +310,7 @@ func TestUsedKeysAreGone(t *testing.T) {
 	gone = append(gone, s.Bytes())
 	for kind, label := range ratchetLabels {
 		r := ref.p.expandWithLabel(s.Bytes(), label, nil, 32)
-		for g := uint32(0); g < 5 && ratchetKind(kind) == applicationRatchet; g++ {
+		for g := uint32(0); g < 6 && ratchetKind(kind) == applicationRatchet; g++ {
 			gone = append(gone, r.Bytes())
 			r = ref.p.nextSecret(r, g)
 		}
@@ -333,11 +338,21 @@ func TestUsedKeysAreGone(t *testing.T) {
 	if !bytes.Equal(root, make([]byte, 32)) {
 		t.Error("encryption_secret was not wiped")
 	}
-	if next := ref.key(1, applicationRatchet, 5); bytes.Contains(b, next.key.Bytes()) {
+	if next := ref.key(1, applicationRatchet, 6); bytes.Contains(b, next.key.Bytes()) {
 		t.Error("a key was made that nobody asked for")
 	}
-	check(t, &tree, ref, 1, applicationRatchet, 5)
+	check(t, &tree, ref, 1, applicationRatchet, 6)
 	check(t, &tree, ref, 0, applicationRatchet, 0)
+}
+
+// nodeOfLeaf is the node of a leaf that was made.
+func nodeOfLeaf(t *secretTree, i LeafIndex) *secretNode {
+	n, x := t.root, treeRoot(t.width)
+	for n.ratchets == nil {
+		side := x.side(i.Node())
+		n, x = n.child[side], x.child(side)
+	}
+	return n
 }
 
 // TestTreesInTwoGoroutines is for the race detector.
