@@ -201,10 +201,50 @@ func TestLineageStaysSmall(t *testing.T) {
 		for k := range byte(5) {
 			l.leave(l.enter(epochID{epoch: n + 1, hash: [32]byte{k + 1}}, true), true)
 		}
+		if len(l.entries) != 2 {
+			t.Fatalf("epoch %d: %d counters, want those of this epoch and the next", n, len(l.entries))
+		}
 		l.leave(hold, true)
 		if hold = next; len(l.entries) != 1 {
 			t.Fatalf("epoch %d: %d counters, want 1", n, len(l.entries))
 		}
+	}
+}
+
+// TestBranchesCountForThemselves: epochs of one number that are not the same share
+// nothing.
+func TestBranchesCountForThemselves(t *testing.T) {
+	l := NewLineage()
+	for branch := range byte(3) {
+		e := newTestEpoch(t, SuiteX25519ChaCha, 2, branch)
+		e.context.TreeHash = []byte{branch}
+		m := e.enter(0, l)
+		for want := range uint32(3) {
+			if got := e.generation(t, e.say(t, m, "", 0)); got != want {
+				t.Errorf("branch %d: got generation %d, want %d", branch, got, want)
+			}
+		}
+	}
+}
+
+// TestReserveFollowsTheRatchet: what the secret tree has left behind is not given out,
+// whatever the counters say, and what was given out is left behind.
+func TestReserveFollowsTheRatchet(t *testing.T) {
+	e := newTestEpoch(t, SuiteX25519ChaCha, 2, 1)
+	m := e.members[0]
+	k := m.tree.take(0, applicationRatchet, 9)
+	k.wipe()
+	old := nodeOfLeaf(&m.tree, 0).ratchets[applicationRatchet].secret.Bytes()
+	was := bytes.Clone(old)
+	r, err := m.reserve(ContentApplication)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r.generation != 10 || m.tree.next(0, applicationRatchet) != 11 {
+		t.Errorf("got generation %d, and %d as the next, want 10 and 11", r.generation, m.tree.next(0, applicationRatchet))
+	}
+	if !bytes.Equal(old, make([]byte, 32)) || bytes.Contains(state(m), was) || bytes.Contains(state(m), r.key.key.Bytes()) {
+		t.Error("the key of a reservation can be made again")
 	}
 }
 

@@ -363,6 +363,14 @@ func TestReservationRefuses(t *testing.T) {
 	if _, err := r.Seal(env, []byte("x"), Framing{}); !errors.Is(err, ErrArgument) {
 		t.Errorf("twice: got %v, want ErrArgument", err)
 	}
+	a := e.propose(t, m, WirePrivate)
+	r = reserve(ContentProposal)
+	if _, err := r.seal(e.rand, a, 0); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := r.seal(e.rand, a, 0); !errors.Is(err, ErrArgument) {
+		t.Errorf("twice: got %v, want ErrArgument", err)
+	}
 	if _, err := reserve(ContentApplication).Seal(env, nil, Framing{Public: true}); !errors.Is(err, ErrArgument) {
 		t.Errorf("public: got %v, want ErrArgument", err)
 	}
