@@ -46,7 +46,10 @@ func TestTwoEpochsHeal(t *testing.T) {
 		x, y := a.Clone(), b.Clone()
 		stolen := min(x.Epoch(), y.Epoch())
 		known, all := map[uint64]int{}, map[uint64]int{}
-		for x.Epoch() < stolen+4 {
+		for n := 0; x.Epoch() < stolen+4; n++ {
+			if n > 500 {
+				t.Fatalf("theft %d: got epoch %d after 500 turns, want %d", moment, x.Epoch(), stolen+4)
+			}
 			for _, fromA := range []bool{true, false} {
 				from, to := x, y
 				if !fromA {

@@ -102,7 +102,10 @@ func TestTurnOfAnEpochFits(t *testing.T) {
 	a, b := pair(t, "turn")
 	r := stream("turn")
 	turns(t, a, b, r, start, 1) // both turned; a's chain of epoch 1 has begun
-	for b.phase != ct2Sampled && a.phase != ct2Sampled {
+	for n := 0; b.phase != ct2Sampled && a.phase != ct2Sampled; n++ {
+		if n > 100 {
+			t.Fatal("got no ct2 in 100 turns")
+		}
 		receives(t, b, start, send(t, a, r))
 		receives(t, a, start, send(t, b, r))
 	}
@@ -110,8 +113,11 @@ func TestTurnOfAnEpochFits(t *testing.T) {
 	if b.phase == ct2Sampled {
 		from, to = a, b
 	}
-	for from.Epoch() == to.Epoch() {
+	for range 3 { // messages bring all of ct2
 		receives(t, from, start, send(t, to, r))
+	}
+	if from.Epoch() != to.Epoch()+1 {
+		t.Fatalf("got epoch %d, want %d", from.Epoch(), to.Epoch()+1)
 	}
 	got := to.chains.received
 	p := send(t, from, r)
@@ -225,8 +231,11 @@ func TestFailingRandomnessChangesNothing(t *testing.T) {
 		}
 	}
 	check(a)
-	for b.phase != headerReceived {
+	for range 2 { // messages bring the header
 		receives(t, b, start, send(t, a, r))
+	}
+	if b.phase != headerReceived {
+		t.Fatalf("got phase %d, want the header received", b.phase)
 	}
 	check(b)
 	a.chains.sent = math.MaxUint32
@@ -336,4 +345,22 @@ func TestLongestGap(t *testing.T) {
 		t.Errorf("got %d keys, room for %d, want %d", got, cap(*b.skipped.list), MaxSkippedChain)
 	}
 	receives(t, b, start, ps[1])
+}
+
+// TestStoreOverwritesWhatItLeaves: a longer list of keys is another piece of
+// memory, and the one before holds none of them any more.
+func TestStoreOverwritesWhatItLeaves(t *testing.T) {
+	s := newStore([]skipped{{n: 1, k: [32]byte{1}}, {n: 2, k: [32]byte{2}}})
+	old, fresh := *s.list, []skipped{{n: 3, k: [32]byte{3}}}
+	s.add(fresh)
+	now := *s.list
+	s.remove(0, 1)
+	for i, k := range [][32]byte{old[0].k, old[1].k, fresh[0].k, now[2].k} {
+		if k != [32]byte{} {
+			t.Errorf("place %d: got %x, want zeros", i, k)
+		}
+	}
+	if s.len() != 2 || s.at(0).n != 2 || s.at(1).k != [32]byte{3} {
+		t.Errorf("got %d keys, want the last two", s.len())
+	}
 }
