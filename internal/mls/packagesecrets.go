@@ -84,7 +84,10 @@ func (k *KeyPackage) check(p *suiteParams) error {
 	case !p.verifyWithLabel(k.Leaf.SignatureKey, labelKeyPackage, k.tbs(nil), k.Signature):
 		return invalid("10.1", "signature of a key package")
 	}
-	// Extensions of a key package need not be listed in its capabilities: they may be
-	// GREASE (Section 13.5), and nobody else in the group sees them.
+	for _, e := range k.Extensions {
+		if !grease(uint16(e.Type)) && !k.Leaf.Capabilities.hasExtension(e.Type) { // 13.5
+			return invalid("7.2", "extension of a key package is not in its capabilities")
+		}
+	}
 	return nil
 }
