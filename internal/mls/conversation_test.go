@@ -14,6 +14,7 @@ type room struct {
 	suite Suite
 	env   Env
 	psks  map[string]Secret
+	rests bool // everybody is written down and read back all the time
 }
 
 // person is one device of a room.
@@ -22,6 +23,7 @@ type person struct {
 	name   string
 	signer Secret
 	g      *Group
+	line   *Lineage // with rests
 }
 
 var roomTime = time.Unix(1_800_000_000, 0)
@@ -98,6 +100,42 @@ func (p *person) keyPackage() (*KeyPackage, *KeyPackageSecrets) {
 	return k, secrets
 }
 
+// rest writes the group down and reads it back, in a room where people do so.
+func (p *person) rest() {
+	p.t.Helper()
+	if !p.rests {
+		return
+	}
+	b := p.g.Append(nil)
+	p.line = NewLineage()
+	back, err := ParseGroup(b, p.line)
+	p.check(err)
+	if !equal(back.Append(nil), b) {
+		p.t.Fatal("stored state is not what was stored")
+	}
+	p.g.Drop()
+	p.g = back
+}
+
+// kept is the commit, written down and read back in a room where people do so.
+func (p *person) kept(s *Staged) *Staged {
+	p.t.Helper()
+	if !p.rests {
+		return s
+	}
+	b := s.Append(nil)
+	back, err := ParseStaged(b, nil)
+	p.check(err)
+	if !equal(back.Append(nil), b) {
+		p.t.Fatal("stored commit is not what was stored")
+	}
+	back.Drop()
+	back, err = ParseStaged(b, p.line) // this lineage may have counted further
+	p.check(err)
+	s.Drop()
+	return back
+}
+
 // wire is a message as it comes out at the other end.
 func (r *room) wire(m *Message) *Message {
 	r.t.Helper()
@@ -109,13 +147,16 @@ func (r *room) wire(m *Message) *Message {
 // settle lets the committer merge, and the others process and merge.
 func (p *person) settle(s *Staged, others ...*person) {
 	p.t.Helper()
-	p.check(p.g.Merge(s))
+	p.rest()
+	p.check(p.g.Merge(p.kept(s)))
 	for _, o := range others {
+		o.rest()
 		got, err := o.g.Process(o.env, p.wire(s.Message))
 		if err != nil {
 			p.t.Fatalf("%s processes the commit of %s: %v", o.name, p.name, err)
 		}
-		p.check(o.g.Merge(got.Staged))
+		o.rest()
+		p.check(o.g.Merge(o.kept(got.Staged)))
 	}
 	p.agree(append(others, p)...)
 }
@@ -123,6 +164,7 @@ func (p *person) settle(s *Staged, others ...*person) {
 // commit stages, and settles.
 func (p *person) commit(c CommitParams, others ...*person) *Staged {
 	p.t.Helper()
+	p.rest()
 	s, err := p.g.Stage(p.env, c)
 	p.check(err)
 	p.settle(s, others...)
@@ -167,8 +209,10 @@ func (r *room) agree(all ...*person) {
 
 func (p *person) say(text string) *Message {
 	p.t.Helper()
+	p.rest()
 	r, err := p.g.Reserve()
 	p.check(err)
+	p.rest()
 	m, err := r.Seal(p.env, []byte(text), Framing{Padding: 10, AuthenticatedData: []byte("hour")})
 	p.check(err)
 	return m
@@ -182,8 +226,10 @@ func (p *person) hear(m *Message, text string, all ...*person) {
 			p.refused(err, ErrOwn)
 			continue
 		}
+		o.rest()
 		got, err := o.g.Process(o.env, p.wire(m))
 		p.check(err)
+		o.rest()
 		if string(got.Application) != text || got.Sender != (Sender{Type: SenderMember, Leaf: p.g.Self()}) || string(got.AuthenticatedData) != "hour" {
 			p.t.Fatalf("got %+v, want %q of %s", got, text, p.name)
 		}
@@ -203,9 +249,11 @@ func (p *person) propose(proposal *Proposal, f Framing, others ...*person) Propo
 
 func (p *person) proposed(m *Message, ref ProposalRef, others ...*person) {
 	p.t.Helper()
+	p.rest()
 	for _, o := range others {
 		got, err := o.g.Process(o.env, p.wire(m))
 		p.check(err)
+		o.rest()
 		if got.Ref != ref || got.Content != ContentProposal || got.Proposal == nil {
 			p.t.Fatalf("got %+v, want the proposal", got)
 		}
@@ -215,12 +263,14 @@ func (p *person) proposed(m *Message, ref ProposalRef, others ...*person) {
 }
 
 // TestConversation is the life of a group: in every suite, in public and in private,
-// by value and by reference.
+// by value and by reference; and with everybody written down and read back at every
+// step.
 func TestConversation(t *testing.T) {
 	eachSuite(t, func(t *testing.T, s Suite) {
 		for _, public := range []bool{false, true} {
 			f := Framing{Public: public, AuthenticatedData: []byte("hour"), Padding: 3}
 			r := newRoom(t, s)
+			r.rests = public
 			ann, ben, cat, dan := r.person("ann"), r.person("ben"), r.person("cat"), r.person("dan")
 			ann.create()
 			r.agree(ann)

@@ -24,8 +24,8 @@ func (r proposalRules) list(list []listed, committer Sender) (*changes, error) {
 }
 
 // memberList is the rules for the commit of a member (RFC 9420, Section 12.2, first
-// list). That proposal types beyond RFC 9420 are supported by all is no question here:
-// there are none that could be read.
+// list). That it has no external init is seen to by mayPropose. That proposal types
+// beyond RFC 9420 are supported by all is no question: none can be read here.
 func (r proposalRules) memberList(list []listed, committer Sender) error {
 	var (
 		touched = map[LeafIndex]bool{} // by an update or a removal
@@ -74,8 +74,6 @@ func (r proposalRules) memberList(list []listed, committer Sender) error {
 			if len(list) != 1 {
 				return invalid("12.2", "reinitialisation together with something else")
 			}
-		case ProposalExternalInit:
-			return invalid("12.2", "external init in the commit of a member")
 		}
 	}
 	return r.addedAnew(added, removed)
@@ -101,7 +99,7 @@ func (r proposalRules) addedAnew(added map[string]bool, removed map[LeafIndex]bo
 }
 
 // externalList is the rules for an external commit (RFC 9420, Section 12.2, second
-// list, and Section 12.4.3.2).
+// list, and Section 12.4.3.2). That it has no other proposals is seen to by mayPropose.
 func (r proposalRules) externalList(list []listed, _ Sender) error {
 	inits, removes := 0, 0
 	psks := map[string]bool{}
@@ -120,8 +118,6 @@ func (r proposalRules) externalList(list []listed, _ Sender) error {
 				return invalid("12.2", "one PSK twice")
 			}
 			psks[id] = true
-		default:
-			return invalid("12.2", "proposal that an external commit may not have")
 		}
 	}
 	switch {
