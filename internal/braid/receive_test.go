@@ -364,3 +364,43 @@ func TestStoreOverwritesWhatItLeaves(t *testing.T) {
 		t.Errorf("got %d keys, want the last two", s.len())
 	}
 }
+
+// TestLateChunksOfAnOldEpoch: they fit their message, and nothing else. Two
+// epochs later the roles are the same again, and a chunk could be mistaken.
+func TestLateChunksOfAnOldEpoch(t *testing.T) {
+	a, b := pair(t, "late chunks")
+	r := stream("late chunks")
+	late := map[kind]post{}
+	for n := 0; min(a.Epoch(), b.Epoch()) < 3; n++ {
+		if n > 500 {
+			t.Fatalf("got epochs %d and %d after 500 messages, want 3", a.Epoch(), b.Epoch())
+		}
+		from, to := a, b
+		if n%2 == 1 {
+			from, to = b, a
+		}
+		p := send(t, from, r)
+		m, _ := parseField(p.field[:])
+		if _, kept := late[m.kind]; m.epoch == 0 && m.kind.full() && !kept {
+			late[m.kind] = p
+			continue
+		}
+		receives(t, to, start, p)
+		if to.epoch != 3 {
+			continue
+		}
+		for k, p := range late {
+			if k.ofKey() == to.initiator {
+				continue // its own
+			}
+			c := to.Clone()
+			receives(t, c, start, p)
+			if c.phase != to.phase || c.in.size != to.in.size || len(c.in.have) != len(to.in.have) {
+				t.Errorf("message %d, kind %d of epoch 1: got it taken for one of epoch 3", n, k)
+			}
+		}
+	}
+	if len(late) != 5 {
+		t.Errorf("got %d kinds that were late, want 5", len(late))
+	}
+}

@@ -90,7 +90,7 @@ func TestMalformedStatesAreRefused(t *testing.T) {
 		"an epoch beyond the last":           edit("phase 1", 3, 0x80, 0, 0, 1),
 		"messages before the first epoch":    edit("phase 1", 15, 0, 0, 0, 1),
 		"a pair beyond the last":             edit("phase 1", -4, 0x20, 0),
-		"as many chunks as there are":        edit("phase 5", stateHead, 0, 3),
+		"as many chunks as it takes":         whole(t, good["phase 5"]),
 		"times out of order":                 edit("skipped", first+8, 0xff),
 		"keys out of order":                  swapped,
 		"more keys than there are":           edit("skipped", first-2, 0xff, 0xff),
@@ -113,6 +113,19 @@ func TestMalformedStatesAreRefused(t *testing.T) {
 			t.Errorf("%s: got %v, want %v", name, err, ErrState)
 		}
 	}
+}
+
+// whole returns a state that has as many chunks as make a text.
+func whole(t *testing.T, b []byte) []byte {
+	t.Helper()
+	s, err := Parse(b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.in.have = []piece{{x: 1}, {x: 2}}
+	again(t, s)
+	s.in.have = append(s.in.have, piece{x: 3})
+	return s.Append(nil)
 }
 
 // chunkBefore returns the number of the last chunk but one of a state without
