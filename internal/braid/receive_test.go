@@ -81,8 +81,14 @@ func TestFieldsThatDoNotFit(t *testing.T) {
 		refuses(t, name, b, start, field)
 	}
 	receives(t, b.Clone(), start, next)
+	end := b.Clone()
+	end.chains.received = math.MaxUint32 - 2
+	refuses(t, "the largest number, at the end of a chain", end, start, with(func(m *message) { m.number = math.MaxUint32 }))
+	last := with(func(m *message) { m.number = math.MaxUint32 - 1 })
+	if _, err := end.Clone().Receive(start, last); err != nil {
+		t.Errorf("the last number: got %v, want no error", err)
+	}
 	late := good
-	late.number = p.number()
 	for _, n := range []uint32{0, 4} { // numbers that were set aside do fit
 		late.number = n
 		f := late.bytes()
@@ -90,11 +96,6 @@ func TestFieldsThatDoNotFit(t *testing.T) {
 			t.Errorf("number %d: got %v, want no error", n, err)
 		}
 	}
-}
-
-func (p post) number() uint32 {
-	m, _ := parseField(p.field[:])
-	return m.number
 }
 
 // TestTurnOfAnEpochFits: what the first message of an epoch says of the one before.

@@ -90,14 +90,14 @@ func TestMalformedStatesAreRefused(t *testing.T) {
 		"an epoch beyond the last":           edit("phase 1", 3, 0x80, 0, 0, 1),
 		"messages before the first epoch":    edit("phase 1", 15, 0, 0, 0, 1),
 		"a pair beyond the last":             edit("phase 1", -4, 0x20, 0),
-		"as many chunks as it takes":         whole(t, good["phase 5"]),
+		"as many chunks as it takes":         withChunks(t, good["phase 5"], 3),
 		"times out of order":                 edit("skipped", first+8, 0xff),
 		"keys out of order":                  swapped,
 		"more keys than there are":           edit("skipped", first-2, 0xff, 0xff),
 		"fewer keys than there are":          edit("skipped", first-2, 0, 1),
 		"a key of an epoch to come":          edit("skipped", -keys, 0x7f),
 		"a key of a message yet to come":     edit("skipped", -keys+4, 0x7f),
-		"a lagging end that has chunks":      append(edit("lagging", len(good["lagging"])-4, 0, 1), bytes.Repeat([]byte{1}, 36)...),
+		"a lagging end that has chunks":      withChunks(t, good["lagging"], 1),
 		"a lagging end without its chain":    edit("lagging", 2, 0),
 		"a lagging end in the first epoch":   edit("lagging", 3, 0, 0, 0, 1),
 		"a chunk beyond the last":            edit("phase 9", -2-34, 0x40, 0),
@@ -108,6 +108,9 @@ func TestMalformedStatesAreRefused(t *testing.T) {
 		cases[name+", cut"] = b[:len(b)-1]
 		cases[name+", one byte more"] = append(bytes.Clone(b), 0)
 	}
+	if _, err := Parse(withChunks(t, good["phase 5"], 2)); err != nil {
+		t.Errorf("two chunks: got %v, want no error", err)
+	}
 	for name, b := range cases {
 		if _, err := Parse(b); !errors.Is(err, ErrState) {
 			t.Errorf("%s: got %v, want %v", name, err, ErrState)
@@ -115,16 +118,17 @@ func TestMalformedStatesAreRefused(t *testing.T) {
 	}
 }
 
-// whole returns a state that has as many chunks as make a text.
-func whole(t *testing.T, b []byte) []byte {
+// withChunks returns a state that has n chunks of a header.
+func withChunks(t *testing.T, b []byte, n int) []byte {
 	t.Helper()
 	s, err := Parse(b)
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.in.have = []piece{{x: 1}, {x: 2}}
-	again(t, s)
-	s.in.have = append(s.in.have, piece{x: 3})
+	s.in.have = nil
+	for x := range uint16(n) {
+		s.in.have = append(s.in.have, piece{x: x})
+	}
 	return s.Append(nil)
 }
 
