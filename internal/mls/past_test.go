@@ -121,6 +121,14 @@ func TestDamagedPastEpochIsRefused(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	// The signature key of somebody else.
+	foreign := *past.m
+	shared := epochShared{suite: past.m.e.suite, context: past.m.e.context, leaves: past.m.e.leaves, signer: e.signers[1],
+		senderData: past.m.e.senderData, membership: past.m.e.membership, lineage: NewLineage()}
+	foreign.e = &shared
+	if _, err := ParsePastEpoch((&PastEpoch{&foreign}).Append(nil), nil); !errors.Is(err, ErrState) {
+		t.Errorf("foreign signer: got %v, want ErrState", err)
+	}
 	b := past.Append(nil)
 	for i := range b {
 		if _, err := ParsePastEpoch(b[:i], nil); !errors.Is(err, ErrState) {
