@@ -15,6 +15,7 @@
 //	ratchet  Double Ratchet with encrypted headers
 //	braid    the post-quantum ratchet beside it: ML-KEM-768 in pieces
 //	session  a pair session: pqxdh and ratchet joined
+//	mls      groups of devices: RFC 9420, whole
 //	token    anonymous tokens and puzzles, both ends
 //	sealed   the seal on every cell, and the HPKE seal on first contact
 //	wake     tickets, proofs and pushes that wake a sleeping device
