@@ -10,7 +10,7 @@ import (
 
 // room is several people and one group, in one process.
 type room struct {
-	t     *testing.T
+	t     testing.TB
 	suite Suite
 	env   Env
 	psks  map[string]Secret
@@ -28,7 +28,7 @@ type person struct {
 
 var roomTime = time.Unix(1_800_000_000, 0)
 
-func newRoom(t *testing.T, s Suite) *room {
+func newRoom(t testing.TB, s Suite) *room {
 	r := &room{t: t, suite: s, psks: map[string]Secret{}}
 	r.env = Env{
 		Now: roomTime, Rand: rand.Reader,

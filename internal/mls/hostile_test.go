@@ -85,7 +85,7 @@ func (p *person) refuses(m *Message, what string) {
 }
 
 // four is a group of four, ann, ben, cat and dan, at leaves 0 to 3.
-func four(t *testing.T, extensions ...Extension) (ann, ben, cat, dan *person) {
+func four(t testing.TB, extensions ...Extension) (ann, ben, cat, dan *person) {
 	r := newRoom(t, SuiteX25519ChaCha)
 	ann, ben, cat, dan = r.person("ann"), r.person("ben"), r.person("cat"), r.person("dan")
 	ann.create(extensions...)
