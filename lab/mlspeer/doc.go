@@ -18,14 +18,18 @@
 //   - It reads external_senders as one sender (12.1.8.1 has a list): client.mjs
 //     reads the list, and such a group's extensions cannot be changed, because it
 //     refuses any GroupContextExtensions with one.
-//   - It commits GroupContextExtensions without a path (17.4 requires one), so it
-//     can commit them only beside an update or a remove.
+//   - It reads and writes external_pub without its length (12.4.3.2, 7.1): group.mjs
+//     puts it there.
+//   - It commits GroupContextExtensions without a path (17.4 requires one), and where
+//     there is a path seals it for the old extensions (12.4.1 has the new ones), so
+//     it takes such commits and makes none.
 //   - An empty GroupContextExtensions changes nothing.
 //   - It counts one step too many to the commit secret where the root is not on the
 //     committer's filtered direct path (7.4), which is so once the left half of the
 //     tree is empty.
 //   - It wants the unmerged leaves of all nodes above a leaf to be equal (7.9 and
 //     12.4.3.1 ask for the leaf alone), and so refuses to join some valid trees.
+//   - A member that is removed does not see that where a newcomer gets its leaf.
 //   - It joins from outside without pre-shared keys, and cannot commit with a path
 //     where none is required.
 package mlspeer

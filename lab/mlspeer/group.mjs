@@ -10,6 +10,8 @@ import { makeKeyPackageRef } from "ts-mls/keyPackage.js";
 import { signLeafNodeCommit } from "ts-mls/leafNode.js";
 import { unprotectPublicMessage } from "ts-mls/messageProtectionPublic.js";
 import { decodeRatchetTree, encodeRatchetTree } from "ts-mls/ratchetTree.js";
+import { decodeVarLenData, varLenDataEncoder } from "ts-mls/codec/variableLength.js";
+import { encode } from "ts-mls/codec/tlsEncoder.js";
 import { config, externalSender, find as findClient, freshKeyPackage, pskIndex } from "./client.mjs";
 import { b64, bytes, extensions, message, packed, plainExtensions, proposal, whole } from "./wire.mjs";
 import { name, provider } from "./suite.mjs";
@@ -124,6 +126,21 @@ async function open(g, m) {
   return { newState: await processProposal(state, content, content.content.proposal, g.cs.hash) };
 }
 
+// external_pub is an HPKEPublicKey (RFC 9420, Section 12.4.3.2), which has its length
+// before it (Section 7.1). ts-mls reads and writes the bare key. These are its suites
+// with the length read and written at that one place; GroupInfo is signed, so it
+// cannot be mended before or after.
+function readsExternalPub(cs, groupInfo) {
+  const data = groupInfo.extensions.find((e) => e.extensionType === "external_pub")?.extensionData;
+  const importPublicKey = async (key) => cs.hpke.importPublicKey(key === data ? whole(decodeVarLenData, key) : key);
+  return { ...cs, hpke: { ...cs.hpke, importPublicKey } };
+}
+
+function writesExternalPub(cs) {
+  const exportPublicKey = async (key) => encode(varLenDataEncoder)(await cs.hpke.exportPublicKey(key));
+  return { ...cs, hpke: { ...cs.hpke, exportPublicKey } };
+}
+
 // next makes the first commit of a group that follows another.
 async function next(g, to, args, start) {
   const { publicPackage, privatePackage, cs } = await freshKeyPackage(g.client, args);
@@ -158,7 +175,7 @@ export const verbs = {
     const c = findClient(client);
     const info = message(groupInfo, "mls_group_info").groupInfo;
     const { publicPackage, privatePackage, cs } = await freshKeyPackage(c, { supports });
-    const { publicMessage, newState } = await joinGroupExternal(info, publicPackage, privatePackage, resync ?? false, cs, tree(aside), config, bytes(ad));
+    const { publicMessage, newState } = await joinGroupExternal(info, publicPackage, privatePackage, resync ?? false, readsExternalPub(cs, info), tree(aside), config, bytes(ad));
     return { ...keep(group, c, cs, newState), message: packed("mls_public_message", "publicMessage", publicMessage) };
   },
 
@@ -185,7 +202,7 @@ export const verbs = {
   async groupInfo({ group, tree: within }) {
     const { state, cs } = find(group);
     const make = within ? createGroupInfoWithExternalPubAndRatchetTree : createGroupInfoWithExternalPub;
-    return { message: packed("mls_group_info", "groupInfo", await make(state, [], cs)) };
+    return { message: packed("mls_group_info", "groupInfo", await make(state, [], writesExternalPub(cs))) };
   },
 
   async propose({ group, proposal: p, public: open, ad }) {
