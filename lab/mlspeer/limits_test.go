@@ -21,6 +21,7 @@ func TestLimits(t *testing.T) {
 		{"no extensions are no change", noExtensions, "still has 1 extensions"},
 		{"a newcomer on the leaf of the removed", replaced, "No overlap between provided private keys"},
 		{"different unmerged leaves", unmerged, "must list leaf node in its unmerged_leaves"},
+		{"a left half without members", leftBlank, "Could not verify confirmation tag"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			err := c.play(&cast{t, p})
@@ -149,5 +150,24 @@ func unmerged(c *cast) error {
 		return err
 	}
 	_, err = late.Join(welcome, get[[]byte](c.T)(g[0].Tree()), nil)
+	return err
+}
+
+// Leaf 4, which is ours, removes leaves 0 to 3, so that the root is not on its
+// filtered direct path; leaf 5 is of ts-mls.
+func leftBlank(c *cast) error {
+	w := newWorld(c.T, c.peer, 1, 1)
+	w.found()
+	pl := w.begin(w.people[0], true)
+	pl.added = []*person{w.people[5]}
+	pl.byValue = []Proposal{{Type: "add", KeyPackage: w.bytes(w.people[5].keyPackage(1))}}
+	w.finish(pl)
+	var o CommitOptions
+	for leaf := range uint32(4) {
+		o.Proposals = append(o.Proposals, Proposal{Type: "remove", Leaf: leaf})
+	}
+	commit, err := w.people[4].seat.commit(o, false)
+	w.must(err)
+	_, err = w.people[5].seat.process(commit.Message)
 	return err
 }

@@ -41,6 +41,9 @@ func TestPeerAlone(t *testing.T) {
 	p := start(t)
 	t.Log(get[string](t)(p.About()))
 	for _, suite := range suites {
+		if testing.Short() && suite > 1 {
+			break
+		}
 		t.Run(fmt.Sprint("suite ", suite), func(t *testing.T) { alonePeer(t, p, suite) })
 	}
 }

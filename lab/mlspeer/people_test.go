@@ -5,12 +5,14 @@ import "errors"
 // actor is somebody, of either implementation.
 type actor interface {
 	kind() string
-	keyPackage() ([]byte, error) // an MLSMessage
+	key() ([]byte, error)                    // the public signature key
+	keyPackage(suite uint16) ([]byte, error) // an MLSMessage
 	addPSK(id, psk []byte) error
-	create(groupID []byte) (seat, error)
+	create(groupID []byte, extensions ...Extension) (seat, error)
 	join(welcome, tree []byte, from seat) (seat, error)
-	joinExternal(info, tree []byte, resync bool, psks ...[]byte) (seat, []byte, error)
+	joinExternal(info, tree []byte, old seat, psks ...[]byte) (seat, []byte, error) // in place of old, if any
 	proposeAdd(info []byte) ([]byte, error)
+	proposeExternal(info []byte, index uint32, p Proposal) ([]byte, error)
 }
 
 // seat is an actor's state of one group.
@@ -20,6 +22,8 @@ type seat interface {
 	commit(o CommitOptions, path bool) (Commit, error) // of all that wait, but for the committer's own update
 	merge() error
 	process(m []byte) (Received, error)
+	consider(commit []byte) error // and take another instead
+	covered() int                 // how many proposals the last commit covered; -1 if it is not known
 	encrypt(data, ad []byte, padding int) ([]byte, error)
 	export(label string, context []byte, length int) ([]byte, error)
 	groupInfo(tree bool) ([]byte, error)
@@ -36,14 +40,20 @@ const extensionType = 0xf0a1
 // theirs is somebody in ts-mls.
 type theirs struct{ *Client }
 
-func (a theirs) kind() string                { return "ts-mls" }
-func (a theirs) keyPackage() ([]byte, error) { return a.KeyPackage(a.Suite, extensionType) }
-func (a theirs) addPSK(id, psk []byte) error { return a.AddPSK(id, psk) }
-func (a theirs) create(groupID []byte) (seat, error) {
-	return sit(a.Create(groupID, []uint16{extensionType}))
+func (a theirs) kind() string                            { return "ts-mls" }
+func (a theirs) key() ([]byte, error)                    { return a.Key, nil }
+func (a theirs) keyPackage(suite uint16) ([]byte, error) { return a.KeyPackage(suite, extensionType) }
+func (a theirs) addPSK(id, psk []byte) error             { return a.AddPSK(id, psk) }
+
+func (a theirs) create(groupID []byte, extensions ...Extension) (seat, error) {
+	return sit(a.Create(groupID, []uint16{extensionType}, extensions...))
 }
 
 func (a theirs) proposeAdd(info []byte) ([]byte, error) { return a.ProposeAdd(info, extensionType) }
+
+func (a theirs) proposeExternal(info []byte, index uint32, p Proposal) ([]byte, error) {
+	return a.ProposeExternal(info, index, p)
+}
 
 func (a theirs) join(welcome, tree []byte, from seat) (seat, error) {
 	if from == nil {
@@ -52,11 +62,11 @@ func (a theirs) join(welcome, tree []byte, from seat) (seat, error) {
 	return sit(a.Join(welcome, tree, from.(*theirSeat).Group))
 }
 
-func (a theirs) joinExternal(info, tree []byte, resync bool, psks ...[]byte) (seat, []byte, error) {
+func (a theirs) joinExternal(info, tree []byte, old seat, psks ...[]byte) (seat, []byte, error) {
 	if len(psks) > 0 {
 		return nil, nil, errors.New("ts-mls joins from outside without pre-shared keys")
 	}
-	g, commit, err := a.JoinExternal(info, tree, resync, extensionType)
+	g, commit, err := a.JoinExternal(info, tree, old != nil, extensionType)
 	s, err := sit(g, err)
 	return s, commit, err
 }
@@ -102,3 +112,8 @@ func (s *theirSeat) next(start func(Next) (*Group, []byte, []byte, error), n Nex
 	next, err := sit(g, err)
 	return next, welcome, tree, err
 }
+
+func (s *theirSeat) covered() int { return -1 }
+
+// consider does nothing: ts-mls takes a commit at once.
+func (s *theirSeat) consider([]byte) error { return nil }

@@ -17,8 +17,9 @@ type plan struct {
 	psk     bool // a resumption key, which newcomers would not have
 	context bool // new extensions of the group
 
-	byValue []Proposal
-	kinds   []string // for the report
+	byValue    []Proposal
+	references int      // proposals by reference
+	kinds      []string // for the report
 }
 
 // Kinds of proposals. An update is proposed by reference only.
@@ -58,14 +59,20 @@ func (w *world) turn() {
 	w.finish(pl)
 }
 
-// lose has somebody make a commit that nobody takes.
+// lose has somebody make a commit that others consider, and nobody takes.
 func (w *world) lose(pl *plan) {
 	loser := pick(w, w.others(pl.committer))
 	if slices.Contains(pl.removed, loser) {
 		return
 	}
-	if _, err := loser.seat.commit(CommitOptions{Public: pl.public}, w.chance(2)); err != nil {
+	commit, err := loser.seat.commit(CommitOptions{Public: pl.public}, w.chance(2))
+	if err != nil {
 		w.must(fmt.Errorf("%s (%s) committing in vain: %w", loser.name, loser.kind(), err))
+	}
+	for _, p := range w.others(loser) {
+		if err := p.seat.consider(commit.Message); err != nil && !(loser.kind() == "ts-mls" && pl.context) {
+			w.must(fmt.Errorf("%s (%s) considering a commit of %s (%s): %w", p.name, p.kind(), loser.name, loser.kind(), err))
+		}
 	}
 	w.counts["commit lost, by "+loser.kind()]++
 }
@@ -73,9 +80,16 @@ func (w *world) lose(pl *plan) {
 // finish commits, and lets those added in and those removed out.
 func (w *world) finish(pl *plan) {
 	aside := w.chance(2)
-	commit, err := pl.committer.seat.commit(CommitOptions{Proposals: pl.byValue, Public: pl.public, Tree: !aside, AD: []byte("commit")}, w.chance(2))
+	path := w.chance(2)
+	if path && pl.committer.kind() == "ts-mls" {
+		w.cannot.add("be asked for a path where none is required")
+	}
+	commit, err := pl.committer.seat.commit(CommitOptions{Proposals: pl.byValue, Public: pl.public, Tree: !aside, AD: []byte("commit")}, path)
 	if err != nil {
 		w.must(fmt.Errorf("%s (%s) committing %v: %w", pl.committer.name, pl.committer.kind(), pl.kinds, err))
+	}
+	if w.chance(4) {
+		w.restart(pl.committer)
 	}
 	leaves := w.after(pl)
 	w.did("commit", "%s (%s) public %t: %v", pl.committer.name, pl.committer.kind(), pl.public, pl.kinds)
@@ -86,6 +100,11 @@ func (w *world) finish(pl *plan) {
 	w.deliver(commit.Message, slices.DeleteFunc(w.others(pl.committer), func(p *person) bool { return w.replaced(pl, p, leaves) }))
 	w.must(pl.committer.seat.merge())
 	clear(w.orphans)
+	for _, p := range w.in() {
+		if n := p.seat.covered(); n >= 0 && n != pl.references+len(pl.byValue) && !w.replaced(pl, p, leaves) {
+			w.must(fmt.Errorf("%s (%s) sees a commit of %d proposals, want %d and %d: %v", p.name, p.kind(), n, pl.references, len(pl.byValue), pl.kinds))
+		}
+	}
 	w.leave(pl, leaves)
 	w.arrived()
 	w.arrive(pl, commit, aside, leaves)
@@ -108,7 +127,7 @@ func (w *world) replaced(pl *plan, p *person, leaves map[*person]uint32) bool {
 func (w *world) leave(pl *plan, leaves map[*person]uint32) {
 	for _, p := range pl.removed {
 		if w.replaced(pl, p, leaves) {
-			w.cannot["see its own removal where somebody new gets the leaf"]++
+			w.cannot.add("see its own removal where somebody new gets the leaf")
 		} else if s := p.seat.see().State; s != "removedFromGroup" {
 			w.must(fmt.Errorf("%s (%s) was removed and is %s", p.name, p.kind(), s))
 		}
@@ -154,6 +173,7 @@ func (w *world) propose(pl *plan, author *person, kind string) {
 	}
 	w.deliver(m, w.others(author))
 	pl.kinds = append(pl.kinds, kind+" by "+author.kind())
+	pl.references++
 }
 
 // addByValue has the committer propose something by value.
@@ -174,12 +194,13 @@ func (w *world) proposeOutside(pl *plan) bool {
 	w.deliver(w.bytes(p.proposeAdd(w.bytes(host.seat.groupInfo(true)))), w.in())
 	pl.added = append(pl.added, p)
 	pl.kinds = append(pl.kinds, "add asked from outside")
+	pl.references++
 	return true
 }
 
 func (w *world) newcomer(pl *plan) *person {
 	out := slices.DeleteFunc(w.out(), func(p *person) bool { return slices.Contains(pl.added, p) || w.orphaned(p) })
-	if pl.psk || len(out) == 0 || len(w.in())+len(pl.added)-len(pl.removed) >= 7 {
+	if pl.psk || len(out) == 0 || len(w.in())+len(pl.added)-len(pl.removed) >= w.most {
 		return nil
 	}
 	return pick(w, out)
@@ -197,7 +218,7 @@ func (w *world) invent(pl *plan, kind string, author *person) *Proposal {
 			return nil
 		}
 		pl.added = append(pl.added, p)
-		kp := w.bytes(p.keyPackage())
+		kp := w.bytes(p.keyPackage(w.suite))
 		w.parse(kp)
 		return &Proposal{Type: "add", KeyPackage: kp}
 	case "update":
@@ -227,7 +248,7 @@ func (w *world) invent(pl *plan, kind string, author *person) *Proposal {
 			return nil
 		}
 		if pl.committer.kind() == "ts-mls" {
-			w.cannot["commit extensions of the group so that others can follow"]++
+			w.cannot.add("commit extensions of the group so that others can follow")
 			return nil
 		}
 		pl.context = true
@@ -273,7 +294,7 @@ func (w *world) mayRemove(pl *plan, p *person) bool {
 		leaves = append(leaves, m.seat.see().Leaf)
 	}
 	if leftEmpty(leaves) {
-		w.cannot["go on in a tree whose left half is blank"]++
+		w.cannot.add("go on in a tree whose left half is blank")
 		return false
 	}
 	return true

@@ -36,7 +36,7 @@ func (w *world) tour() {
 		w.check()
 		w.restart(w.of(kind, true))
 		w.branch(w.of(kind, true))
-		w.reinit(w.of(kind, true), w.of(kind, true))
+		w.reinit(w.of(kind, true), w.of(kind, true), w.suite)
 		w.check()
 	}
 }
@@ -48,7 +48,7 @@ func (w *world) step() {
 	case n < 10:
 		w.turn()
 	case n < 12:
-		if p := w.idle(pick(w, w.kinds())); p != nil && len(in) < 8 {
+		if p := w.idle(pick(w, w.kinds())); p != nil && len(in) < w.most {
 			w.enter(p, pick(w, in))
 		}
 	case n < 13:
@@ -59,7 +59,7 @@ func (w *world) step() {
 	case n < 15:
 		w.restart(pick(w, in))
 	case n < 16 && w.chance(2):
-		w.reinit(pick(w, in), pick(w, in))
+		w.reinit(pick(w, in), pick(w, in), w.suite)
 	default:
 		w.talk()
 	}
@@ -145,7 +145,7 @@ func (w *world) restart(p *person) {
 
 // enter has somebody join from outside.
 func (w *world) enter(p, host *person) {
-	seat, commit := w.external(p, host, false)
+	seat, commit := w.external(p, host, nil)
 	if seat == nil {
 		return
 	}
@@ -159,7 +159,7 @@ func (w *world) enter(p, host *person) {
 
 // resync has somebody who lost the state come back from outside.
 func (w *world) resync(p, host *person) {
-	seat, commit := w.external(p, host, true)
+	seat, commit := w.external(p, host, p.seat)
 	if seat == nil {
 		return
 	}
@@ -172,7 +172,7 @@ func (w *world) resync(p, host *person) {
 	p.seat, p.since = seat, seat.see().Epoch
 }
 
-func (w *world) external(p, host *person, resync bool) (seat, []byte) {
+func (w *world) external(p, host *person, old seat) (seat, []byte) {
 	within := w.chance(2)
 	info, tree := w.bytes(host.seat.groupInfo(within)), []byte(nil)
 	if !within {
@@ -180,10 +180,14 @@ func (w *world) external(p, host *person, resync bool) (seat, []byte) {
 	}
 	w.parse(info)
 	var psks [][]byte
-	if p.kind() != "ts-mls" && w.chance(2) {
+	switch {
+	case !w.chance(2):
+	case p.kind() == "ts-mls":
+		w.cannot.add("join from outside with a pre-shared key")
+	default:
 		psks = append(psks, w.psk())
 	}
-	seat, commit, err := p.joinExternal(info, tree, resync, psks...)
+	seat, commit, err := p.joinExternal(info, tree, old, psks...)
 	if w.refusedTree(p, err) {
 		return nil, nil
 	}
@@ -196,7 +200,7 @@ func (w *world) refusedTree(p *person, err error) bool {
 	if err == nil || p.kind() != "ts-mls" || !strings.Contains(err.Error(), "must list leaf node in its unmerged_leaves") {
 		return false
 	}
-	w.cannot["join a tree whose nodes have different unmerged leaves"]++
+	w.cannot.add("join a tree whose nodes have different unmerged leaves")
 	return true
 }
 
@@ -220,9 +224,9 @@ func (w *world) first(p *person) []*person {
 	return append([]*person{p}, others...)
 }
 
-// reinit ends the group and goes on in the next.
-func (w *world) reinit(committer, host *person) {
-	n := Next{GroupID: w.id("reinit"), Suite: w.suite, Extensions: []Extension{{extensionType, []byte("anew")}}}
+// reinit ends the group and goes on in the next, in a suite.
+func (w *world) reinit(committer, host *person, suite uint16) {
+	n := Next{GroupID: w.id("reinit"), Suite: suite, Extensions: []Extension{{extensionType, []byte("anew")}}}
 	p := Proposal{Type: "reinit", GroupID: n.GroupID, Suite: n.Suite, Extensions: n.Extensions}
 	if len(w.orphans) > 0 {
 		w.turn()
@@ -247,6 +251,7 @@ func (w *world) reinit(committer, host *person) {
 	}
 	members = w.first(host)
 	inner := w.follow(members, host.seat.reinit, n)
+	w.suite = suite
 	w.did("reinit", "by %s (%s), started by %s (%s)", committer.name, committer.kind(), host.name, host.kind())
 	for i, p := range inner.people {
 		members[i].seat.drop()
@@ -257,7 +262,7 @@ func (w *world) reinit(committer, host *person) {
 // follow has members join a group that follows this one, started by the first.
 func (w *world) follow(members []*person, start func(Next) (seat, []byte, []byte, error), n Next) *world {
 	for _, p := range members[1:] {
-		n.KeyPackages = append(n.KeyPackages, w.bytes(p.keyPackage()))
+		n.KeyPackages = append(n.KeyPackages, w.bytes(p.keyPackage(n.Suite)))
 	}
 	first, welcome, tree, err := start(n)
 	w.must(err)

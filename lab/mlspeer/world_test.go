@@ -18,9 +18,10 @@ type world struct {
 	rng    *rand.Rand
 	suite  uint16
 	people []*person
+	most   int            // members
 	trace  []string       // what has happened
 	counts map[string]int // how often
-	cannot map[string]int // what ts-mls cannot do, and how often that stood in the way
+	cannot *tally         // what ts-mls cannot do, and how often that stood in the way
 
 	orphans map[*person]uint32 // leaves of those who were added and could not join
 	late    []letter           // sent in the last epoch, and not yet delivered
