@@ -167,7 +167,7 @@ func TestMessagesOfAnEpoch(t *testing.T) {
 	} {
 		a, b := pair(t, c.name)
 		people, r, d := [2]*State{a, b}, stream(c.name), dice(7)
-		const messages = 10_000
+		const messages = 5_000
 		for n := range messages {
 			from := c.from(n, d)
 			p := send(t, people[from], r)

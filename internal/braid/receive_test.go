@@ -330,6 +330,9 @@ func TestClockThatStoodWrongKeepsNoKeyForYears(t *testing.T) {
 // TestLongestGap: a receiver who missed two whole chains of the other ratchet
 // can still follow, and holds no more than is kept.
 func TestLongestGap(t *testing.T) {
+	if testing.Short() {
+		t.Skip("SKIPPED 1 test: it sends 65,538 messages")
+	}
 	a, b := pair(t, "gap")
 	r := stream("gap")
 	for range MaxJump {
