@@ -71,6 +71,7 @@ func TestLeafRules(t *testing.T) {
 		{name: "suite not listed", leaf: func(l *LeafNode) { l.Capabilities.Suites = []Suite{SuiteX25519ChaCha} }},
 		{name: "version not listed", leaf: func(l *LeafNode) { l.Capabilities.Versions = nil }, err: ErrInvalid},
 		{name: "own credential not listed", leaf: func(l *LeafNode) { l.Capabilities.Credentials = []CredentialType{CredentialX509} }, err: ErrInvalid},
+		{name: "own credential not listed, which others list", leaf: func(l *LeafNode) { l.Credential = Credential{Type: CredentialX509} }, other: x509, err: ErrInvalid},
 		{name: "own extension not listed", leaf: func(l *LeafNode) { l.Extensions = []Extension{{Type: ext}} }, err: ErrInvalid},
 		{name: "own extension listed", leaf: func(l *LeafNode) {
 			l.Extensions, l.Capabilities.Extensions = []Extension{{Type: ext}}, []ExtensionType{ext}
@@ -160,6 +161,10 @@ func TestReplacedLeafDoesNotCount(t *testing.T) {
 	}
 	l, _ = leafOf(t, suite, nil, 0, LeafUpdate, nil)
 	if err := rules.check(l, LeafUpdate, 0); !errors.Is(err, ErrInvalid) {
+		t.Errorf("got %v, want %v: member 1 has an X.509 credential", err, ErrInvalid)
+	}
+	l, _ = leafOf(t, suite, nil, 0, LeafKeyPackage, nil)
+	if err := rules.check(l, LeafKeyPackage, 0); !errors.Is(err, ErrInvalid) {
 		t.Errorf("got %v, want %v: member 1 has an X.509 credential", err, ErrInvalid)
 	}
 }

@@ -191,6 +191,13 @@ func TestSignatureKeyTwice(t *testing.T) {
 	if !errors.Is(err, ErrInvalid) {
 		t.Errorf("got %v, want %v", err, ErrInvalid)
 	}
+	tr = tr.remove(7)
+	if err := tr.verifyKeys(); err != nil {
+		t.Errorf("one of the two is gone: %v", err)
+	}
+	if n := tr.remove(6).signature.count(public); n != 0 {
+		t.Errorf("both are gone: got %d", n)
+	}
 	if !tr.hasSignatureKey(public) || tr.hasEncryptionKey(public) {
 		t.Error("signature keys and encryption keys are mixed up")
 	}

@@ -192,6 +192,12 @@ func TestPrivateTreeIsOwned(t *testing.T) {
 	if after.get(root).Equal(v.get(root)) {
 		t.Fatal("the key of the root did not change")
 	}
+	// A key that is replaced is wiped.
+	leafKey := after.get(after.self.Node())
+	after.put(after.self.Node(), g.t.leaf(2).EncryptionKey, secret.Clone())
+	if leafKey.Valid() || !secret.Valid() {
+		t.Fatal("a key that was replaced is still there")
+	}
 	// Blank nodes lose their keys.
 	key := after.get(root)
 	after.prune(next.update(3, bareLeaf(LeafUpdate)))

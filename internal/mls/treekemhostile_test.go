@@ -116,6 +116,7 @@ func TestPathKeysAreNew(t *testing.T) {
 		{"two nodes", fresh(), [][]byte{twice, fresh(), twice}, ErrInvalid},
 		{"leaf and node", twice, [][]byte{fresh(), fresh(), twice}, ErrInvalid},
 		{"old key of the node", fresh(), [][]byte{fresh(), fresh(), g.t.at(path[2]).encryptionKey()}, ErrInvalid},
+		{"key that is none", fresh(), [][]byte{fresh(), fresh()[1:], fresh()}, ErrInvalid},
 		{"key of another leaf", fresh(), [][]byte{g.t.leaf(5).EncryptionKey, fresh(), fresh()}, ErrInvalid},
 		{"old key of the leaf", g.t.leaf(0).EncryptionKey, [][]byte{fresh(), fresh(), fresh()}, ErrInvalid},
 	}
@@ -171,5 +172,80 @@ func TestJoinPath(t *testing.T) {
 	}
 	if !leaf.Valid() {
 		t.Error("the key of the leaf was wiped")
+	}
+}
+
+// TestPathOfNobody: a good path of the last leaf is none of a leaf outside of the
+// tree, whose bits end alike.
+func TestPathOfNobody(t *testing.T) {
+	g := newTreeMembers(t, SuiteX25519AES128.params())
+	g.commit(t, 0, nil, nil, 7)
+	next, secrets, _ := unsignedPath(t, g.t, 7)
+	u, err := next.sealPath(secrets, 7, nil, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, i := range []LeafIndex{8, 15, 23, 1<<31 + 7} {
+		if _, err := g.t.applyPath(i, u); !errors.Is(err, ErrInvalid) {
+			t.Errorf("leaf %d: got %v, want %v", i, err, ErrInvalid)
+		}
+	}
+}
+
+// TestPathSecretOfAnotherSize: everything is derived from a first secret that is too
+// short, so that all keys and hashes fit.
+func TestPathSecretOfAnotherSize(t *testing.T) {
+	g := newTreeMembers(t, SuiteX25519AES128.params())
+	g.commit(t, 0, nil, nil, 3)
+	path, copath := g.t.filteredPath(0)
+	for _, size := range []int{32, 16} {
+		s := &pathSecrets{nodes: path}
+		secret := own(slices.Repeat([]byte{7}, size))
+		var keys [][]byte
+		for range path {
+			_, public := g.t.p.nodeKey(secret)
+			keys = append(keys, public)
+			s.secrets = append(s.secrets, secret)
+			secret = g.t.p.deriveSecret(secret, "path")
+		}
+		leaf, _ := keyedLeaf(t, g.t.p, LeafCommit)
+		parents, hash := g.t.pathParents(copath, keys)
+		leaf.ParentHash = hash
+		next := g.t.setPath(0, leaf, path, parents)
+		u, err := next.sealPath(s, 0, nil, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, _, err := next.openPath(g.private[1], 0, u, nil, nil); (err == nil) != (size == 32) {
+			t.Errorf("secret of %d bytes: got %v", size, err)
+		}
+	}
+}
+
+// TestPrivateTreeState: stored keys that are not those of the tree are refused.
+func TestPrivateTreeState(t *testing.T) {
+	g := newTreeMembers(t, SuiteX25519AES128.params())
+	g.commit(t, 0, nil, nil, 3)
+	v := g.private[2]
+	cases := []struct {
+		name  string
+		state []byte
+		good  bool
+	}{
+		{"good", v.append(nil), true},
+		{"key of another node", func() []byte {
+			c := v.clone()
+			c.keys[0].secret = g.private[1].get(LeafIndex(1).Node()).Clone()
+			return c.append(nil)
+		}(), false},
+		{"without the own leaf", (&privateTree{self: 2, keys: v.keys[1:]}).append(nil), false},
+		{"of nobody", (&privateTree{self: 9, keys: v.keys}).append(nil), false},
+		{"no key", (&privateTree{self: 2, keys: []privateKey{{at: 4, secret: NewSecret(nil)}}}).append(nil), false},
+	}
+	for _, c := range cases {
+		_, err := parse(c.state, "private tree", func(r *reader) *privateTree { return readPrivateTree(r, g.t) })
+		if (err == nil) != c.good {
+			t.Errorf("%s: got %v", c.name, err)
+		}
 	}
 }

@@ -122,7 +122,7 @@ func (t tree) joinPath(self, signer LeafIndex, leafKey Secret, pathSecret []byte
 	for len(path) > 0 && !self.Node().below(path[0]) {
 		path = path[1:]
 	}
-	if len(path) == 0 || self == signer || t.leaf(signer) == nil {
+	if len(path) == 0 || t.leaf(signer) == nil {
 		v.wipe()
 		return nil, invalid("12.4.3.1", "path secret of no common node")
 	}
