@@ -25,7 +25,7 @@ var pairs = []struct{ inside, outside error }{
 	{convo.ErrSent, ErrSent}, {convo.ErrEmpty, ErrEmpty}, {convo.ErrLong, ErrLong},
 	{invite.ErrNoInvite, ErrLink}, {invite.ErrCode, ErrLinkTypo}, {invite.ErrVersion, ErrLinkNewer}, {invite.ErrExpired, ErrUsed},
 	{invite.ErrSeveral, ErrSeveral}, {wire.ErrRealmLink, ErrLinkTypo}, {wire.ErrRealmLinkVersion, ErrLinkNewer}, {purse.ErrProof, ErrTokenKeys},
-	{invite.ErrRelay, ErrLink}, {invite.ErrSuite, ErrLinkNewer},
+	{invite.ErrRelay, ErrLink}, {invite.ErrSuite, ErrLinkNewer}, {invite.ErrOlder, ErrLinkOlder},
 	{fetch.ErrSize, ErrForged}, {invite.ErrForged, ErrForged}, {invite.ErrBundle, ErrForged},
 }
 

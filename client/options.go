@@ -39,6 +39,7 @@ var (
 	ErrSeveral      = errors.New("there is more than one invite link in this text")
 	ErrLinkTypo     = errors.New("the invite link has a typing error")
 	ErrLinkNewer    = errors.New("the invite link is of a newer version")
+	ErrLinkOlder    = errors.New("the invite link is of an older version, whose sessions are weaker")
 	ErrUsed         = errors.New("used by another device, revoked or expired; ask for a new link")
 	ErrForged       = errors.New("what the relay keeps for this link was not made by the link's maker")
 	ErrRelayKey     = errors.New("the relay does not have the key that was pinned")

@@ -72,6 +72,7 @@ type Control struct {
 	Manifest []byte // the author's newest, at most MaxManifest bytes, or nil
 	Guest    []byte // tokens for the author's realm, MinGuest … MaxGuest bytes, or nil
 	Tickets  []byte // that wake the author's device, MinTickets … MaxTickets bytes, or nil
+	Suite    byte   // newest in which the author's device begins sessions, or 0
 }
 
 // Drop is cover: a message with nothing to say, except that its device is back.
@@ -104,6 +105,7 @@ type (
 		Manifest []byte `cbor:"5,keyasint,omitempty"`
 		Guest    []byte `cbor:"6,keyasint,omitempty"`
 		Tickets  []byte `cbor:"7,keyasint,omitempty"`
+		Suite    byte   `cbor:"8,keyasint,omitempty"`
 	}
 	formDrop struct {
 		Back bool `cbor:"0,keyasint,omitempty"`
@@ -167,7 +169,7 @@ func (t *Control) check() error {
 		len(t.Tickets) != 0 && (len(t.Tickets) < MinTickets || len(t.Tickets) > MaxTickets),
 		len(t.RouteAck) != 0 && len(t.RouteAck) != RouteAckSize,
 		len(t.Name) > MaxName, !utf8.ValidString(t.Name),
-		len(t.Route) == 0 && len(t.RouteAck) == 0 && !t.Accept && t.Name == "" && len(t.Prekeys) == 0 && len(t.Manifest) == 0 && len(t.Guest) == 0 && len(t.Tickets) == 0:
+		len(t.Route) == 0 && len(t.RouteAck) == 0 && !t.Accept && t.Name == "" && len(t.Prekeys) == 0 && len(t.Manifest) == 0 && len(t.Guest) == 0 && len(t.Tickets) == 0 && t.Suite == 0:
 		return ErrContent
 	}
 	return nil
@@ -185,7 +187,7 @@ func (c *Content) form() *formContent {
 		}
 	}
 	if t := c.Control; t != nil {
-		f.Control = &formControl{Route: t.Route, RouteAck: t.RouteAck, Accept: t.Accept, Name: t.Name, Prekeys: t.Prekeys, Manifest: t.Manifest, Guest: t.Guest, Tickets: t.Tickets}
+		f.Control = &formControl{Route: t.Route, RouteAck: t.RouteAck, Accept: t.Accept, Name: t.Name, Prekeys: t.Prekeys, Manifest: t.Manifest, Guest: t.Guest, Tickets: t.Tickets, Suite: t.Suite}
 	}
 	if c.Drop != nil {
 		f.Drop = &formDrop{Back: c.Drop.Back}

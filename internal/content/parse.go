@@ -27,7 +27,7 @@ var keys = known{
 	0:          nil,
 	1:          {0: nil},
 	2:          {0: nil, 1: nil},
-	keyControl: {0: nil, 1: nil, 2: nil, 3: nil, 4: nil, 5: nil, 6: nil, 7: nil},
+	keyControl: {0: nil, 1: nil, 2: nil, 3: nil, 4: nil, 5: nil, 6: nil, 7: nil, 8: nil},
 	4:          {0: nil},
 }
 
@@ -128,7 +128,7 @@ func parseKnown(tree map[any]any) (*Content, error) {
 		}
 	}
 	if t := f.Control; t != nil {
-		c.Control = &Control{Route: t.Route, RouteAck: t.RouteAck, Accept: t.Accept, Name: t.Name, Prekeys: t.Prekeys, Manifest: t.Manifest, Guest: t.Guest, Tickets: t.Tickets}
+		c.Control = &Control{Route: t.Route, RouteAck: t.RouteAck, Accept: t.Accept, Name: t.Name, Prekeys: t.Prekeys, Manifest: t.Manifest, Guest: t.Guest, Tickets: t.Tickets, Suite: t.Suite}
 	}
 	if f.Drop != nil {
 		c.Drop = &Drop{Back: f.Drop.Back}

@@ -45,6 +45,8 @@ var (
 	ErrExpired = errors.New("invite has expired")
 	// ErrSuite: it asks for a suite that is not known. There is no fallback.
 	ErrSuite = errors.New("invite needs a suite that is not known")
+	// ErrOlder: its maker's program knows only a suite in which nothing begins any more.
+	ErrOlder = errors.New("invite is of an older suite")
 )
 
 // Bundle is what a link finds: all that is needed to write to its maker once.
@@ -86,9 +88,16 @@ func (b *Bundle) check() error {
 		len(b.Name) > MaxName, !utf8.ValidString(b.Name):
 		return ErrBundle
 	case b.Suite != pqxdh.Suite:
-		return ErrSuite
+		return suiteError(b.Suite)
 	}
 	return nil
+}
+
+func suiteError(suite byte) error {
+	if 0 < suite && suite < pqxdh.Suite {
+		return ErrOlder
+	}
+	return ErrSuite
 }
 
 // appendBody appends what the device signs. The root is the manifest's and not
@@ -180,7 +189,7 @@ func (r *reader) take(n int) []byte {
 }
 
 // parseBody reads a body from the front of p, and returns what comes after it.
-// It fails with ErrVersion, ErrSuite or ErrBundle.
+// It fails with ErrVersion, ErrSuite, ErrOlder or ErrBundle.
 func parseBody(p []byte) (b *Bundle, rest []byte, err error) {
 	r := &reader{p, true}
 	if r.take(1)[0] != bundleVersion {
@@ -194,7 +203,7 @@ func parseBody(p []byte) (b *Bundle, rest []byte, err error) {
 		Uses:   binary.BigEndian.Uint16(r.take(2)),
 	}
 	if b.Suite != pqxdh.Suite {
-		return nil, nil, ErrSuite // what follows may be of other sizes
+		return nil, nil, suiteError(b.Suite) // what follows may be of other sizes
 	}
 	ask := r.take(1)[0]
 	b.Ask = ask == 1

@@ -343,7 +343,7 @@ func TestOpenRefusesWhatIsSignedButMalformed(t *testing.T) {
 	}{
 		"good":                    {body, nil},
 		"unknown version":         {edit(0, 2), ErrVersion},
-		"an old suite":            {edit(1, 1), ErrSuite},
+		"an old suite":            {edit(1, 1), ErrOlder},
 		"unknown suite":           {edit(1, 3), ErrSuite},
 		"unknown suite, cut":      {edit(1, 3)[:80], ErrSuite},
 		"no uses":                 {edit(74, 0, 0), ErrBundle},

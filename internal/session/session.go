@@ -25,6 +25,9 @@ import (
 	"github.com/tacet-chat/tacet/internal/wire"
 )
 
+// Suite is the one in which sessions begin.
+const Suite = pqxdh.Suite
+
 // MessageSize is the size of a sealed message, in bytes.
 const MessageSize = wire.PairSize // 1,198
 

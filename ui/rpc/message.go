@@ -88,7 +88,7 @@ var known = []error{
 	client.ErrGone, client.ErrSent, client.ErrEmpty, client.ErrLong, client.ErrState, client.ErrWords, client.ErrNoRelay,
 	client.ErrNetwork, client.ErrRunning, client.ErrClosed, context.DeadlineExceeded, client.ErrSeveral, client.ErrForeign,
 	client.ErrFronted, client.ErrRealmUsed, client.ErrRealmShut, client.ErrNeedInvite, client.ErrNoTokens, client.ErrTokenKeys,
-	client.ErrEndpoint, client.ErrNoGateway, client.ErrSameOperator, client.ErrPushService, client.ErrNoWake,
+	client.ErrEndpoint, client.ErrNoGateway, client.ErrSameOperator, client.ErrPushService, client.ErrNoWake, client.ErrLinkOlder,
 }
 
 // lines reads lines of at most limit bytes. What no line break ends is no line:

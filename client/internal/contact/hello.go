@@ -120,7 +120,7 @@ func Start(tx Tx, rand io.Reader, now time.Time, s Starting) (*Outgoing, error) 
 
 // MakePrimary stores a session as the one that new messages are sealed in.
 // Older ones stay to read what is still on its way.
-func MakePrimary(tx Tx, contact int64, s *session.Session, now time.Time) error {
+func MakePrimary(tx Sessions, contact int64, s *session.Session, now time.Time) error {
 	old, err := tx.SessionsOf(contact)
 	if err != nil {
 		return err
@@ -133,9 +133,19 @@ func MakePrimary(tx Tx, contact int64, s *session.Session, now time.Time) error 
 			}
 		}
 	}
-	return tx.PutSession(&SessionRecord{
-		Contact: contact, State: s.Append(nil), Initiator: s.Initiator(), Sent: s.Sent(), Highest: s.Highest(), Primary: true, Born: now.Unix(),
-	})
+	return tx.PutSession(newRecord(contact, s, now, true))
+}
+
+// PutAside stores a session in which nothing is sealed before the other end has
+// shown that it has it.
+func PutAside(tx Sessions, contact int64, s *session.Session, now time.Time) error {
+	return tx.PutSession(newRecord(contact, s, now, false))
+}
+
+func newRecord(contact int64, s *session.Session, now time.Time, primary bool) *SessionRecord {
+	return &SessionRecord{
+		Contact: contact, State: s.Append(nil), Initiator: s.Initiator(), Sent: s.Sent(), Highest: s.Highest(), Primary: primary, Born: now.Unix(),
+	}
 }
 
 // Incoming is what a hello to one of our invites brought.

@@ -75,6 +75,7 @@ func NewInvite(tx Tx, rand io.Reader, now time.Time, id *device.Identity, realm 
 	r := &InviteRecord{
 		Secret: link.Secret, Realm: realm, Capability: capability, Private: private.Append(nil), Public: public.Append(nil), Bundle: b.Hash(),
 		Sealed: sealed, Seal: seal.Bytes(), Expires: expires.Unix(), Uses: o.Uses, Ask: ask, Label: o.Label, Manifest: id.Manifest.Append(nil),
+		Suite: pqxdh.Suite,
 	}
 	if o.Entry != nil {
 		r.Member, r.Entry = true, bytes.Clone(o.EntryHash[:])

@@ -89,6 +89,9 @@ type Record struct {
 	Doubt    pad.Ref        `cbor:"23,keyasint"` // the manifest that made us stop
 	Trusted  pad.Ref        `cbor:"24,keyasint"` // the same, once a person has said that it is all right
 	Read     int64          `cbor:"25,keyasint"` // newest event that a person has seen
+	Told     byte           `cbor:"26,keyasint"` // newest suite that we told them of, where the session is of an older one
+	Suite    byte           `cbor:"27,keyasint"` // newest in which their device begins sessions, as far as they said
+	Moving   int64          `cbor:"28,keyasint"` // unix seconds before which we do not begin in a newer suite
 	// Guest tokens for our realm, for a contact who lives on another one.
 	Guests     int   `cbor:"30,keyasint"` // that they are thought to have
 	GuestsAt   int64 `cbor:"31,keyasint"` // unix seconds when they were last given some
@@ -166,6 +169,18 @@ type SessionRecord struct {
 	Highest   uint32 `cbor:"4,keyasint"` // newest message opened, by number since the session began
 	Primary   bool   `cbor:"5,keyasint"` // new messages are sealed in this one
 	Born      int64  `cbor:"6,keyasint"`
+	Epoch     uint64 `cbor:"7,keyasint"` // epochs of the braid that are complete
+	Offered   uint64 `cbor:"8,keyasint"` // of them, those from before our newest route was offered
+}
+
+// Suite is the suite of the session, with which its stored form begins.
+//
+// spec: session.md#stored-session
+func (r *SessionRecord) Suite() byte {
+	if len(r.State) == 0 {
+		return 0
+	}
+	return r.State[0]
 }
 
 // InviteRecord is an invite of ours.
@@ -190,6 +205,7 @@ type InviteRecord struct {
 	Manifest   []byte      `cbor:"17,keyasint"` // the manifest it was made under
 	Member     bool        `cbor:"18,keyasint"` // who takes it becomes a member of the realm
 	Entry      []byte      `cbor:"19,keyasint"` // hash of the realm invite in it, until the relay has it
+	Suite      byte        `cbor:"20,keyasint"` // in which its hello begins; 0 stands for 1
 }
 
 // HelloSeen is a hello that used an invite: the same bytes again are answered again.

@@ -14,6 +14,12 @@ import (
 // RenewDays is after how many days an owner offers a new route.
 const RenewDays = 7
 
+// HealDays is after how many days it does so if an epoch of the braid was
+// completed since.
+//
+// spec: route.md#renewal
+const HealDays = 2
+
 // Answer is what a person says to a request.
 type Answer byte
 
@@ -128,6 +134,15 @@ func (e *Engine) offer(tx Tx, now time.Time, r *contact.Record, accept bool, ch 
 	if err := e.ride(tx, r.ID, c); err != nil {
 		return err
 	}
+	if s, err := primary(tx, r.ID); err == nil {
+		s.Offered = s.Epoch
+		err = tx.PutSession(s)
+		if err != nil {
+			return err
+		}
+	} else if !errors.Is(err, ErrBlocked) {
+		return err
+	}
 	ch.Routes = true
 	_, err = e.write(tx, now, r, c, Row{NewWay: route.ID}, ch)
 	return err
@@ -185,6 +200,9 @@ func (e *Engine) control(tx Tx, now time.Time, r *contact.Record, said *content.
 			return err
 		}
 	}
+	if c.Suite > r.Suite {
+		e.heardSuite(now, r, c.Suite)
+	}
 	accepted := c.Accept && (r.State == contact.Pending || r.State == contact.Failed)
 	if accepted {
 		r.State, ch.Wakes = contact.Accepted, true
@@ -197,6 +215,9 @@ func (e *Engine) control(tx Tx, now time.Time, r *contact.Record, said *content.
 			return err
 		}
 		return e.greet(tx, now, r, ch)
+	}
+	if r.State == contact.Accepted && !r.Stop && c.Suite != 0 {
+		return e.upgrade(tx, now, r, ch)
 	}
 	return nil
 }

@@ -124,7 +124,7 @@ func (e *Engine) seal(tx Tx, id int64, block []byte) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("sealing message: %w", err)
 	}
-	rec.State, rec.Sent = s.Append(nil), s.Sent()
+	rec.State, rec.Sent, rec.Epoch = s.Append(nil), s.Sent(), s.Epoch()
 	return payload, tx.PutSession(rec)
 }
 

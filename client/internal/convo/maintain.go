@@ -2,6 +2,7 @@ package convo
 
 import (
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/tacet-chat/tacet/client/internal/contact"
@@ -51,7 +52,11 @@ func (e *Engine) maintainContact(tx Tx, now time.Time, r *contact.Record, ch *Ch
 	if r.State != contact.Accepted || r.Stop {
 		return nil
 	}
-	if now.Unix()-newest >= RenewDays*daySeconds {
+	due, err := renewal(tx, r.ID, now.Unix()-newest)
+	if err != nil {
+		return err
+	}
+	if due {
 		waits, err := offered(tx, r.ID)
 		if err != nil {
 			return err
@@ -63,13 +68,32 @@ func (e *Engine) maintainContact(tx Tx, now time.Time, r *contact.Record, ch *Ch
 			}
 		}
 	}
+	if err := e.upgrade(tx, now, r, ch); err != nil {
+		return err
+	}
 	if err := e.refill(tx, now, r, ch); err != nil {
 		return err
 	}
 	if err := e.resealOld(tx, now, r.ID, ch); err != nil {
 		return err
 	}
-	return dropSessions(tx, r.ID)
+	return dropSessions(tx, r.ID, now)
+}
+
+// renewal reports whether a route of ours that was offered so many seconds ago is
+// to be replaced: after RenewDays, and after HealDays if an epoch of the braid was
+// completed since it was offered.
+//
+// spec: route.md#renewal
+func renewal(tx contact.Sessions, id, age int64) (bool, error) {
+	if age < HealDays*daySeconds {
+		return false, nil
+	}
+	s, err := primary(tx, id)
+	if errors.Is(err, ErrBlocked) { // none
+		return age >= RenewDays*daySeconds, nil
+	}
+	return err == nil && (age >= RenewDays*daySeconds || s.Epoch > s.Offered), err
 }
 
 // offered reports whether an offer of a route of ours still waits for its ack.
@@ -105,11 +129,24 @@ func (e *Engine) resealOld(tx Tx, now time.Time, id int64, ch *Change) error {
 	return nil
 }
 
-// dropSessions keeps the primary session and the newest of the others.
-func dropSessions(tx Tx, id int64) error {
+// dropSessions keeps the primary session and the newest of the others, and none
+// of an older suite once the primary one is of that age at which whatever was
+// sealed before it has been sealed again.
+func dropSessions(tx Tx, id int64, now time.Time) error {
 	all, err := tx.SessionsOf(id)
 	if err != nil {
 		return err
+	}
+	if p := slices.IndexFunc(all, func(s *contact.SessionRecord) bool { return s.Primary }); p >= 0 && now.Unix()-all[p].Born > 2*ResealDays*daySeconds {
+		suite, kept := all[p].Suite(), all[:0:0]
+		for _, s := range all {
+			if s.Suite() >= suite {
+				kept = append(kept, s)
+			} else if err := tx.DeleteSession(s.ID); err != nil {
+				return err
+			}
+		}
+		all = kept
 	}
 	for len(all) > sessionsKept {
 		oldest := -1
@@ -135,7 +172,9 @@ func (e *Engine) endInvites(tx Tx, now time.Time, ch *Change) error {
 		return err
 	}
 	for _, inv := range invites {
-		if now.Unix() < inv.Expires {
+		// Nobody who takes up one of an older suite would be let in.
+		older := !inv.Gone && inv.Suite < session.Suite
+		if now.Unix() < inv.Expires && !older {
 			continue
 		}
 		if inv.Gone && !inv.Delete {

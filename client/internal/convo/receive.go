@@ -124,7 +124,7 @@ func (e *Engine) open(tx Tx, now time.Time, r *contact.Record, payload []byte) (
 				err = e.crossed(tx, r, rec, all)
 			}
 			late = !rec.Primary || s.Highest() <= rec.Highest
-			rec.State, rec.Highest = s.Append(nil), s.Highest()
+			rec.State, rec.Highest, rec.Epoch = s.Append(nil), s.Highest(), s.Epoch()
 			s.Wipe()
 			return rec, block, late, err
 		}
@@ -133,12 +133,14 @@ func (e *Engine) open(tx Tx, now time.Time, r *contact.Record, payload []byte) (
 }
 
 // crossed is called when a session that we started opens its first message while
-// we write in one that they started: the two hellos crossed and each end took
-// the other's. Both ends then write in the one that the smaller root started.
+// we write in another. If that one is of an older suite, the other end now has
+// the newer one. If it is one that they started, the two hellos crossed and each
+// end took the other's: both then write in the one that the smaller root started.
 //
 // spec: hello.md#simultaneous-hellos
 func (e *Engine) crossed(tx Tx, r *contact.Record, rec *contact.SessionRecord, all []*contact.SessionRecord) error {
-	if !e.Self.Manifest.Root.Less(r.Root) {
+	newer := slices.ContainsFunc(all, func(o *contact.SessionRecord) bool { return o.Primary && o.Suite() < rec.Suite() })
+	if !newer && !e.Self.Manifest.Root.Less(r.Root) {
 		return nil
 	}
 	for _, o := range all {

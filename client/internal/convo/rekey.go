@@ -62,15 +62,37 @@ func (e *Engine) rekey(tx Tx, now time.Time, r *contact.Record, why string, ch *
 		r.Warning = "the session with them is broken and they gave no keys to start again; exchange a new invite"
 		return errors.Join(tx.PutContact(r), e.notice(tx, now, r.ID, r.Warning, ch))
 	}
-	unanswered, err := e.withdraw(tx, r, ch)
+	s, err := e.begin(tx, now, r, ch)
 	if err != nil {
 		return err
+	}
+	defer s.Wipe()
+	if err := contact.MakePrimary(tx, r.ID, s, now); err != nil {
+		return err
+	}
+	if err := e.resealAll(tx, now, r.ID, ch); err != nil {
+		return err
+	}
+	// The prekeys of ours that they hold may be such as this device has lost.
+	if err := e.greet(tx, now, r, ch); err != nil {
+		return err
+	}
+	return e.notice(tx, now, r.ID, why, ch)
+}
+
+// begin makes a session by the prekeys they gave and the hello for it, which
+// takes the place of one that was not answered. The session is the caller's to
+// store and to wipe.
+func (e *Engine) begin(tx Tx, now time.Time, r *contact.Record, ch *Change) (_ *session.Session, err error) {
+	unanswered, err := e.withdraw(tx, r, ch)
+	if err != nil {
+		return nil, err
 	}
 	if unanswered != nil {
 		// Unanswered for an hour: of its routes only the newest is worth serving.
 		ch.Routes = true
 		if err := tx.DeleteRoute(unanswered.NewWay); err != nil {
-			return err
+			return nil, err
 		}
 		if len(r.Before) > 0 {
 			r.Before, r.Prekeys = r.Prekeys, r.Before // they may have lost the newest
@@ -78,34 +100,42 @@ func (e *Engine) rekey(tx Tx, now time.Time, r *contact.Record, why string, ch *
 	}
 	prekeys, err := pqxdh.ParsePrekeys(r.Prekeys)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	theirs, err := manifest.Parse(r.Manifest)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	route, offer, err := contact.NewRoute(e.Rand, now, e.Home.Realm, e.Home.Live)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	route.Contact = r.ID
 	first, _, err := e.First(&content.Content{Sent: uint64(now.Unix()), Drop: &content.Drop{Back: true}}, theirs)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	peer := session.Peer{Manifest: theirs, Device: r.Device, Prekeys: prekeys, Bundle: key.Hash(labelGiven, r.Prekeys)}
 	self := session.Self{Manifest: e.Self.Manifest, DH: e.Self.DH}
 	s, hello, err := session.Start(e.Rand, self, peer, contact.AppendOffer(nil, offer, e.Home.Realm), e.Name, first)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	defer s.Wipe()
+	if err := e.putHello(tx, now, r, route, hello, ch); err != nil {
+		s.Wipe()
+		return nil, err
+	}
+	return s, nil
+}
+
+// putHello stores a hello that starts again, and the route that it offers.
+func (e *Engine) putHello(tx Tx, now time.Time, r *contact.Record, route *contact.RouteRecord, hello *session.Hello, ch *Change) error {
 	whole, id, err := wholeHello(hello)
 	if err != nil {
 		return err
 	}
 	r.Hello = id
-	if err := errors.Join(tx.PutContact(r), tx.PutRoute(route), contact.MakePrimary(tx, r.ID, s, now)); err != nil {
+	if err := errors.Join(tx.PutContact(r), tx.PutRoute(route)); err != nil {
 		return err
 	}
 	if err := trim(tx, r.ID, route.ID); err != nil {
@@ -116,14 +146,7 @@ func (e *Engine) rekey(tx Tx, now time.Time, r *contact.Record, why string, ch *
 		return err
 	}
 	ch.Added, ch.Routes = append(ch.Added, row), true
-	if err := e.resealAll(tx, now, r.ID, ch); err != nil {
-		return err
-	}
-	// The prekeys of ours that they hold may be such as this device has lost.
-	if err := e.greet(tx, now, r, ch); err != nil {
-		return err
-	}
-	return e.notice(tx, now, r.ID, why, ch)
+	return nil
 }
 
 // withdraw takes back a hello of ours that started again and was not answered,
@@ -228,6 +251,10 @@ func (e *Engine) Again(tx Tx, now time.Time, route *contact.RouteRecord, whole [
 	if _, err := e.withdraw(tx, r, ch); err != nil {
 		return 0, nil, err
 	}
+	why := "they started a new session: one of the two devices has older storage than it had"
+	if old, err := primary(tx, r.ID); err == nil && old.Suite() < s.Suite() {
+		why = "" // they have a newer version, as this device has: that is nobody's trouble
+	}
 	r.Device, r.Broken, ch.Heard = int(hello.Device), nil, r.ID
 	if err := errors.Join(tx.PutContact(r), contact.MakePrimary(tx, r.ID, s, now),
 		e.newRoute(tx, now, r, contact.TheirRoute(sentAt(block), r.ID, &offer, realm)),
@@ -241,7 +268,10 @@ func (e *Engine) Again(tx Tx, now time.Time, route *contact.RouteRecord, whole [
 		return 0, nil, err
 	}
 	ch.owes(r.ID)
-	return Shown, ch, e.notice(tx, now, r.ID, "they started a new session: one of the two devices has older storage than it had", ch)
+	if why == "" {
+		return Nothing, ch, nil
+	}
+	return Shown, ch, e.notice(tx, now, r.ID, why, ch)
 }
 
 // sentAt returns when a block was written, by its author's clock.
