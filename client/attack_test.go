@@ -222,6 +222,7 @@ func TestTheFirstOfTwoHoldersStands(t *testing.T) {
 // their hello without end. The neutral answer, which shows that the device is
 // there, comes once a day at the most; not one cell of the hello is counted.
 func TestAStrangerLearnsLittleByRepeating(t *testing.T) {
+	long(t)
 	synctest.Test(t, func(t *testing.T) {
 		r := newRealm(3600)
 		ada, bob := r.join(t, "Ada"), r.join(t, "Bob")
@@ -366,6 +367,7 @@ func TestALinkToARelayWithAnotherKeyIsRefused(t *testing.T) {
 // TestARelayWhoseTimeIsYearsOff: its signed time moves no address, is shown, and
 // loses nothing.
 func TestARelayWhoseTimeIsYearsOff(t *testing.T) {
+	long(t)
 	for name, off := range map[string]time.Duration{"ahead": 5 * 365 * 24 * time.Hour, "behind": -5 * 365 * 24 * time.Hour, "just too far": 601 * time.Second} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -469,6 +471,7 @@ func (p *person) bases() (all []uint64) {
 // alone. A clock that jumps years ahead, a night without power and a new start
 // forget nothing; each live period that goes by while it runs forgets one.
 func TestNoClockMakesSecretsDisappear(t *testing.T) {
+	long(t)
 	synctest.Test(t, func(t *testing.T) {
 		r := newRealm(600)
 		ada, bob := r.join(t, "Ada"), r.join(t, "Bob")

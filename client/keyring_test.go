@@ -131,6 +131,7 @@ func TestNothingThatMayHaveLeftIsUnsent(t *testing.T) {
 // An ack that does not leave goes again as it is: sealing another for every try
 // would run through the ratchet in a day, and with it every message after it.
 func TestAnAckThatDoesNotLeaveIsSealedOnce(t *testing.T) {
+	long(t)
 	synctest.Test(t, func(t *testing.T) {
 		r := newRealm(600)
 		ada, bob := r.join(t, "Ada"), r.join(t, "Bob")

@@ -41,6 +41,7 @@ func (c *traces) add(period uint64, parts ...[]byte) {
 // again and again; then he reads them all. No address, cell, proof or decoy of
 // one period has eight bytes in common with those of another.
 func TestFiftyPeriodsHaveNothingInCommon(t *testing.T) {
+	long(t)
 	run := func(t *testing.T, plant func(p *transport.Put)) *traces {
 		r := newRealm(600)
 		c := &traces{of: map[[linkSize]byte]uint64{}, puts: map[uint64]int{}}

@@ -364,6 +364,7 @@ func TestDaysAreTakenUntilTheyAreDone(t *testing.T) {
 
 // TestTakesComeBack: at midnight, every six hours, and sooner after a failure.
 func TestTakesComeBack(t *testing.T) {
+	long(t)
 	synctest.Test(t, func(t *testing.T) {
 		r, ada, bob := met(t, 720)
 		ada.stop()

@@ -28,10 +28,11 @@ func in(t *testing.T, f func(t *testing.T)) {
 	})
 }
 
-// long leaves a test out where the race detector makes a batch take seconds.
+// long leaves a test out under the race detector, where a batch takes seconds and
+// days of virtual time take minutes. What such a test has run at once, others do, too.
 func long(t *testing.T) {
 	if testing.Short() {
-		t.Skip("SKIPPED 1 test of the purse: short")
+		t.Skip("SKIPPED 1 test: it is long, and not raced")
 	}
 }
 

@@ -51,6 +51,9 @@ func checkSets(t *testing.T, w *world, routes map[int64]bool, conns []*conn) {
 }
 
 func TestFiftyPeriods(t *testing.T) {
+	if testing.Short() {
+		t.Skip("SKIPPED 1 test: hours of virtual time, which others race in minutes")
+	}
 	bubble(t, func(t *testing.T) {
 		w := newWorld(t, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20)
 		w.routes[100], w.routes[101], w.routes[102] = true, true, true
@@ -103,6 +106,9 @@ func TestFiftyPeriods(t *testing.T) {
 }
 
 func TestMomentsAreUniform(t *testing.T) {
+	if testing.Short() {
+		t.Skip("SKIPPED 1 test: hours of virtual time, which others race in minutes")
+	}
 	bubble(t, func(t *testing.T) {
 		w := newWorld(t, 1)
 		w.start()
