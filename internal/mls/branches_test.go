@@ -198,6 +198,11 @@ func TestBestOfPending(t *testing.T) {
 	ben.propose(AddProposal(mustKeyPackage(cat)), f, ann, dan, cat) // who stays
 	ben.propose(GroupContextProposal(nil), f, ann, cat, dan)
 	context := ben.propose(GroupContextProposal([]Extension{RequiredCapabilities{Proposals: []ProposalType{greaseProposal}}.Extension()}), f, ann, cat, dan)
+	lacking := DefaultCapabilities()
+	lacking.Proposals = nil
+	m, ref, err := ben.g.ProposeUpdate(ben.env, LeafChange{Capabilities: &lacking}, f)
+	ann.check(err)
+	ben.proposed(m, ref, ann, cat, dan)
 	bad := ann.addOf(ann.person("fay"), func(k *KeyPackage) { k.Leaf.Capabilities.Proposals = nil })
 	cat.propose(bad, f, ann, ben, dan)
 	staged, err := ann.g.Stage(ann.env, CommitParams{AllPending: true})
@@ -258,6 +263,15 @@ func TestPendingIsBounded(t *testing.T) {
 	big := &Proposal{Type: ProposalGroupContext, Extensions: []Extension{{Data: make([]byte, maxPendingSize-10)}}}
 	ann.check(s.add("a", Sender{}, RemoveProposal(1)))
 	ann.refused(s.add("b", Sender{Index: 1}, big), ErrTooMany)
+	for range 3 { // some of them have room to grow in place
+		c := s.clone()
+		ann.check(s.add("x", Sender{}, RemoveProposal(1)))
+		ann.check(c.add("y", Sender{}, RemoveProposal(1)))
+		if n := len(c.list) - 1; s.list[n].ref != "x" || c.list[n].ref != "y" {
+			t.Error("a clone has changed its original")
+		}
+		s = pendingProposals{list: append(make([]pendingProposal, 0, 9), s.list[:1]...), size: s.list[0].size}
+	}
 	for i := range uint32(maxPending - 1) {
 		ann.check(s.add(ProposalRef([]byte{byte(i), byte(i >> 8), 1}), Sender{Index: i}, RemoveProposal(1)))
 	}
@@ -301,6 +315,7 @@ func TestEndedGroup(t *testing.T) {
 func TestMergeWipes(t *testing.T) {
 	ann, ben, _, _ := four(t)
 	ben.update(ann)
+	ben.g.Clone().Drop() // takes nothing of the original's with it
 	old := *ben.g
 	held := []Secret{
 		old.secrets.init, old.secrets.exporter, old.secrets.external, old.secrets.confirmation,
@@ -309,6 +324,9 @@ func TestMergeWipes(t *testing.T) {
 	var bytes [][]byte
 	for _, s := range held {
 		bytes = append(bytes, s.Bytes())
+		if !s.Valid() {
+			t.Fatal("a clone has wiped what is not its own")
+		}
 	}
 	s, err := ann.g.Stage(ann.env, CommitParams{})
 	ann.check(err)

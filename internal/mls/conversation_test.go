@@ -320,6 +320,9 @@ func TestConversation(t *testing.T) {
 			dan.commit(CommitParams{Leaf: LeafChange{Signer: key, Extensions: []Extension{{ExtApplicationID, []byte("dan")}}}, Framing: f}, ann, ben, cat)
 			dan.commit(CommitParams{ForcePath: true, Framing: f}, ann, ben, cat)
 			dan.commit(CommitParams{Proposals: []*Proposal{GroupContextProposal([]Extension{RequiredCapabilities{}.Extension()})}, Framing: f}, ann, ben, cat)
+			if e := ben.g.Extensions(); len(e) != 1 || e[0].Type != ExtRequiredCapabilities {
+				t.Errorf("got extensions %v, want the required capabilities", e)
+			}
 
 			// Ben goes.
 			staged, err = cat.g.Stage(r.env, CommitParams{Proposals: []*Proposal{RemoveProposal(ben.g.Self())}, Framing: f})

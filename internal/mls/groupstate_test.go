@@ -45,12 +45,14 @@ func TestStateOfAnother(t *testing.T) {
 	ann.t = t
 	t.Run("secrets of who was removed", func(t *testing.T) {
 		ann.t = t
-		b := appendVec([]byte{stateVersion}, append(cat.g.appendPublic(nil), 0))
 		g := Group{p: cat.g.p, context: cat.g.context, tree: cat.g.tree, self: 2, removed: true}
-		b = appendVec(b[:1], g.appendPublic(nil))
+		b := appendVec([]byte{stateVersion}, g.appendPublic(nil))
 		_, err := ParseGroup(appendVec(b, nil), nil)
 		ann.check(err)
 		_, err = ParseGroup(appendVec(b, cat.g.appendSecret(nil)), nil)
+		ann.refused(err, ErrState)
+		g.self = 9
+		_, err = ParseGroup(g.Append(nil), nil)
 		ann.refused(err, ErrState)
 	})
 	ann.t = t

@@ -172,6 +172,10 @@ func TestHostileCommits(t *testing.T) {
 		{"reinit with extensions twice", "extension is there twice", forgery{proposals: []*Proposal{reinit(ReInit{Version: Version, Extensions: []Extension{id, id}})}}},
 		{"extensions twice", "extension is there twice", forgery{proposals: context(id, id)}},
 		{"required of nobody", "member lacks a required capability", forgery{proposals: context(RequiredCapabilities{Proposals: []ProposalType{99}}.Extension())}},
+		{"required, and the committer alone has it", "member lacks a required capability", forgery{
+			proposals: context(RequiredCapabilities{Proposals: []ProposalType{99}}.Extension()),
+			leaf:      func(l *LeafNode) { l.Capabilities.Proposals = []ProposalType{99} },
+		}},
 		{"extension of nobody", "member lacks an extension of the group", forgery{proposals: context(Extension{Type: 0x7777})}},
 		{"required is malformed", "required capabilities", forgery{proposals: context(Extension{ExtRequiredCapabilities, []byte{9}})}},
 		{"senders are malformed", "external senders", forgery{proposals: context(Extension{ExtExternalSenders, []byte{9}})}},
@@ -391,6 +395,7 @@ func TestHostileProposals(t *testing.T) {
 	ben.refuses(from(newcomer, eve.signer, RemoveProposal(2)), "proposal of a new member that adds nobody")
 	ben.refuses(from(newcomer, signer, add), "signature of a message")
 	ben.refuses(from(newcomer, eve.signer, ann.addOf(eve, func(k *KeyPackage) { k.InitKey = k.Leaf.EncryptionKey })), "init key is the encryption key")
+	ben.refuses(from(house, signer, GroupContextProposal([]Extension{{ExtRequiredCapabilities, []byte{9}}})), "required capabilities")
 	for _, m := range []*Message{from(newcomer, eve.signer, add), from(house, signer, RemoveProposal(2))} {
 		_, err := ben.g.Process(ben.env, ben.wire(m))
 		ben.check(err)
