@@ -17,6 +17,7 @@ import (
 	"github.com/tacet-chat/tacet/client/internal/convo"
 	"github.com/tacet-chat/tacet/client/internal/vault"
 	"github.com/tacet-chat/tacet/internal/session"
+	"github.com/tacet-chat/tacet/internal/wire"
 )
 
 // before puts two people back to where an earlier version left them: their only
@@ -263,7 +264,7 @@ func TestBothBeginInTheNewerSuiteAtOnce(t *testing.T) {
 // old session, and a day later another takes its place.
 func TestAnUnansweredUpgradeIsTriedDaily(t *testing.T) {
 	a, b, ofA, ofB := pairOf1(t, true)
-	a.begins(ofA)
+	made := map[wire.MessageID]bool{a.begins(ofA).m: true}
 	for day := range 5 {
 		for range 20 {
 			a.now, b.now = a.now.Add(time.Hour), b.now.Add(time.Hour)
@@ -271,6 +272,8 @@ func TestAnUnansweredUpgradeIsTriedDaily(t *testing.T) {
 			if n := a.hellos(); n != 1 {
 				t.Fatalf("day %d: got %d hellos waiting, want 1", day, n)
 			}
+			h, _ := hello(t, a.outgoing())
+			made[h.m] = true
 		}
 		a.send(ofA, fmt.Sprint("day ", day))
 		for _, x := range a.outgoing() {
@@ -282,6 +285,9 @@ func TestAnUnansweredUpgradeIsTriedDaily(t *testing.T) {
 			a.take(ofA, x)
 		}
 		a.now, b.now = a.now.Add(4*time.Hour), b.now.Add(4*time.Hour)
+	}
+	if len(made) < 4 || len(made) > 6 {
+		t.Errorf("got %d hellos in five days, want one a day", len(made))
 	}
 	if got := b.texts(ofB); len(got) != 5 {
 		t.Errorf("b reads %q, want five texts", got)
