@@ -14,7 +14,7 @@ import (
 
 // Random steps for each suite, after the tour. P-384 and P-521 are slow, on both
 // sides.
-var steps = map[uint16]int{1: 80, 2: 60, 3: 80, 5: 20, 7: 30, 0xf71a: 60}
+var steps = map[uint16]int{1: 60, 2: 40, 3: 60, 5: 10, 7: 15, 0xf71a: 50}
 
 // TestInterop has one group of both implementations do everything that MLS can, first
 // each thing once from either side, then at random. After each step all members agree

@@ -16,6 +16,7 @@ type plan struct {
 	added   []*person
 	psk     bool // a resumption key, which newcomers would not have
 	context bool // new extensions of the group
+	told    bool // they are proposed by reference
 
 	byValue    []Proposal
 	references int      // proposals by reference
@@ -69,8 +70,14 @@ func (w *world) lose(pl *plan) {
 	if err != nil {
 		w.must(fmt.Errorf("%s (%s) committing in vain: %w", loser.name, loser.kind(), err))
 	}
+	wrong := pl.told && loser.kind() == "ts-mls" // its commit has no path, or one that nobody can open
 	for _, p := range w.others(loser) {
-		if err := p.seat.consider(commit.Message); err != nil && !(loser.kind() == "ts-mls" && pl.context) {
+		err := p.seat.consider(commit.Message)
+		switch {
+		case p.kind() == "ts-mls", slices.Contains(pl.removed, p):
+		case wrong && err == nil:
+			w.must(fmt.Errorf("%s (%s) takes new extensions from a commit of ts-mls", p.name, p.kind()))
+		case !wrong && err != nil:
 			w.must(fmt.Errorf("%s (%s) considering a commit of %s (%s): %w", p.name, p.kind(), loser.name, loser.kind(), err))
 		}
 	}
@@ -251,7 +258,7 @@ func (w *world) invent(pl *plan, kind string, author *person) *Proposal {
 			w.cannot.add("commit extensions of the group so that others can follow")
 			return nil
 		}
-		pl.context = true
+		pl.context, pl.told = true, author != nil
 		return &Proposal{Type: "extensions", Extensions: []Extension{{extensionType, w.id("extension")}}}
 	}
 	panic(kind)
