@@ -81,7 +81,7 @@ const layers = `
 	lab:     client client/transport client/transport/memory client/transport/relay internal/hunt internal/key internal/wire internal/addr internal/invite relay ui/text
 	lab/servers:
 	lab/mlspeer:
-	lab/load: internal/wire lab/servers relay
+	lab/load: internal/mls internal/wire lab/mlspeer lab/servers relay
 	lab/budget:
 	lab/leak: client client/transport client/transport/relay internal/addr internal/wire relay
 

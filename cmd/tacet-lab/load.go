@@ -13,10 +13,10 @@ import (
 func loadCommand(ran *bool) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "load",
-		Short: "Measure a relay, and other brokers beside it",
+		Short: "Measure a relay, and other brokers beside it; and group security, and other libraries",
 		Args:  cobra.NoArgs,
 	}
-	cmd.AddCommand(liveCommand(ran), soakCommand(ran), holdCommand(ran), parkCommand(ran))
+	cmd.AddCommand(liveCommand(ran), soakCommand(ran), holdCommand(ran), parkCommand(ran), mlsCommand(ran))
 	return cmd
 }
 

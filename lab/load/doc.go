@@ -9,5 +9,7 @@
 // nearest thing. The clients here are the least that speaks each protocol: they
 // hold no keys of people and open nothing, and none is meant for use elsewhere.
 //
+// Apart from that it measures internal/mls, beside other libraries for groups.
+//
 // How to run it, and what it gave: docs/perf.md.
 package load

@@ -34,6 +34,16 @@ func parseState(b []byte) byte {
 	return 0
 }
 
+// parseGroup reads the process group of a process from its stat, or 0.
+func parseGroup(b []byte) int {
+	f := bytes.Fields(b[bytes.LastIndexByte(b, ')')+1:])
+	if len(f) < 3 {
+		return 0
+	}
+	group, _ := strconv.Atoi(string(f[2]))
+	return group
+}
+
 // parseStatus reads one number from /proc/PID/status; those of memory are in kB.
 func parseStatus(b []byte, name string) (int64, error) {
 	for line := range bytes.Lines(b) {

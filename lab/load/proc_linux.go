@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"syscall"
 	"time"
 
@@ -73,3 +74,31 @@ func freeze(pid int) error {
 
 // thaw lets a frozen process go on.
 func thaw(pid int) error { return syscall.Kill(pid, syscall.SIGCONT) }
+
+// ownTime is the user and system time that this process has used.
+func ownTime() time.Duration {
+	var r unix.Rusage
+	if unix.Getrusage(unix.RUSAGE_SELF, &r) != nil {
+		return 0
+	}
+	return time.Duration(r.Utime.Nano() + r.Stime.Nano())
+}
+
+// groupTime is what the processes of a group that run now have used, in steps of
+// 10 ms each.
+func groupTime(leader int) (all time.Duration) {
+	stats, _ := filepath.Glob("/proc/[0-9]*/stat")
+	for _, path := range stats {
+		b, err := os.ReadFile(path)
+		if err != nil || parseGroup(b) != leader {
+			continue
+		}
+		if used, err := parseStat(b); err == nil {
+			all += used
+		}
+	}
+	return all
+}
+
+// killGroup ends a process that was started apart, and all that it has started.
+func killGroup(cmd *exec.Cmd) { syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }

@@ -20,3 +20,7 @@ func sleep(d time.Duration)              { time.Sleep(d) }
 func freeze(int) error          { return errProc }
 func thaw(int) error            { return errProc }
 func fileLimit() (uint64, bool) { return 0, false }
+
+func ownTime() time.Duration      { return 0 }
+func groupTime(int) time.Duration { return 0 }
+func killGroup(cmd *exec.Cmd)     { cmd.Process.Kill() }

@@ -21,6 +21,7 @@ const (
 	rolePrefix = "load-"
 	roleRelay  = rolePrefix + "relay"
 	roleEars   = rolePrefix + "ears"
+	roleMLS    = rolePrefix + "mls"
 )
 
 // roleCommand is the hidden command of this program that plays a role.
@@ -39,6 +40,8 @@ func Role(role string) int {
 		err = playRelay(in)
 	case roleEars:
 		err = playEars(in)
+	case roleMLS:
+		err = playMLS(in)
 	default:
 		err = fmt.Errorf("there is no role %q", role)
 	}
