@@ -19,14 +19,17 @@ const (
 // group, before what the call made leaves.
 func (g *Group) Append(b []byte) []byte {
 	b = append(b, stateVersion)
-	b = appendVec(b, g.appendPublic(nil))
-	secret := g.appendSecret(nil)
+	b = appendVec(b, g.AppendPublic(nil))
+	secret := g.AppendSecret(nil)
 	b = appendVec(b, secret)
 	clear(secret)
 	return b
 }
 
-func (g *Group) appendPublic(b []byte) []byte {
+// AppendPublic appends the part of the stored form that is not secret. It changes with
+// a merged commit and with a proposal only, and is most of the whole: who stores the
+// two parts on their own writes the secret one alone after a message.
+func (g *Group) AppendPublic(b []byte) []byte {
 	b = g.context.append(b)
 	b = appendNodes(b, g.tree.nodes())
 	b = appendU32(b, uint32(g.self))
@@ -40,7 +43,8 @@ func (g *Group) appendPublic(b []byte) []byte {
 	})
 }
 
-func (g *Group) appendSecret(b []byte) []byte {
+// AppendSecret appends the part of the stored form that is secret.
+func (g *Group) AppendSecret(b []byte) []byte {
 	if g.removed {
 		return b
 	}
@@ -68,6 +72,16 @@ func ParseGroup(b []byte, l *Lineage) (*Group, error) {
 	r := reader{b: b}
 	version, public, secret := r.u8(), r.vec(), r.vec()
 	if r.err("") != nil || version != stateVersion {
+		return nil, damaged
+	}
+	return ParseGroupParts(public, secret, l)
+}
+
+// ParseGroupParts is [ParseGroup] for parts that were stored on their own. Parts of two
+// groups, or of two epochs, are refused.
+func ParseGroupParts(public, secret []byte, l *Lineage) (*Group, error) {
+	damaged := fail(ErrState, "", "group")
+	if len(public)+len(secret) > MaxState {
 		return nil, damaged
 	}
 	g := &Group{}

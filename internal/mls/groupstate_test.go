@@ -46,10 +46,10 @@ func TestStateOfAnother(t *testing.T) {
 	t.Run("secrets of who was removed", func(t *testing.T) {
 		ann.t = t
 		g := Group{p: cat.g.p, context: cat.g.context, tree: cat.g.tree, self: 2, removed: true}
-		b := appendVec([]byte{stateVersion}, g.appendPublic(nil))
+		b := appendVec([]byte{stateVersion}, g.AppendPublic(nil))
 		_, err := ParseGroup(appendVec(b, nil), nil)
 		ann.check(err)
-		_, err = ParseGroup(appendVec(b, cat.g.appendSecret(nil)), nil)
+		_, err = ParseGroup(appendVec(b, cat.g.AppendSecret(nil)), nil)
 		ann.refused(err, ErrState)
 		g.self = 9
 		_, err = ParseGroup(g.Append(nil), nil)
