@@ -56,7 +56,7 @@ func checkGroupInfo(env Env, info *GroupInfo, aside []byte) (tree, error) {
 		return none, fail(ErrUnsupported, "12.4.3.1", "version of a group")
 	case p == nil:
 		return none, fail(ErrUnsupported, "12.4.3.1", "cipher suite of a group")
-	case !distinct(info.Extensions) || !distinct(c.Extensions):
+	case !distinct(info.Extensions):
 		return none, invalid("13.4", "an extension of a group stands twice")
 	}
 	data, ok := findExtension(info.Extensions, ExtRatchetTree)
@@ -83,6 +83,10 @@ func checkGroupInfo(env Env, info *GroupInfo, aside []byte) (tree, error) {
 	}
 	if !equal(t.hash(), c.TreeHash) {
 		return none, invalid("12.4.3.1", "tree hash")
+	}
+	// Those who may propose from outside come in with the group too (Section 5.3.1).
+	if err := checkGroupExtensions(env, c.Extensions); err != nil {
+		return none, err
 	}
 	// Lifetimes are not looked at: they count when a member is added (Section 7.3).
 	rules := leafRules{p: p, context: c, now: env.Now, authenticate: env.Authenticate}

@@ -49,6 +49,9 @@ func Join(env Env, m *Message, k *KeyPackage, secrets *KeyPackageSecrets, params
 	if err != nil {
 		return nil, err
 	}
+	if err := gs.checkMembers(env, t, params.Predecessor); err != nil {
+		return nil, err
+	}
 	private, err := seat(t, k, info.Signer, secrets.Encryption, gs)
 	if err != nil {
 		return nil, err

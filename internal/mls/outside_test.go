@@ -72,3 +72,26 @@ func TestOutside(t *testing.T) {
 	j.join(staged.Welcome, nil)
 	w.agree()
 }
+
+// TestJoinChecksExternalSenders joins a group whose context names an external sender
+// that the newcomer does not know (RFC 9420, Section 5.3.1).
+func TestJoinChecksExternalSenders(t *testing.T) {
+	r := newRoom(t, SuiteX25519ChaCha)
+	ann, ben := r.person("ann"), r.person("ben")
+	_, public, err := NewSignatureKey(r.env.Rand, r.suite)
+	r.check(err)
+	strict := r.env
+	r.env.Authenticate = func(Credential, []byte) error { return nil }
+	ann.create(ExternalSendersExtension([]ExternalSender{{SignatureKey: public, Credential: BasicCredential([]byte("mallory"))}}))
+	k, secrets := ben.keyPackage()
+	staged, err := ann.g.Stage(r.env, CommitParams{Proposals: []*Proposal{AddProposal(k)}})
+	r.check(err)
+	_, err = Join(strict, staged.Welcome, k, secrets, JoinParams{})
+	r.refused(err, errStranger)
+	_, err = Join(r.env, staged.Welcome, k, secrets, JoinParams{})
+	r.check(err)
+	info, err := ann.g.GroupInfo(r.env, GroupInfoParams{External: true})
+	r.check(err)
+	_, _, err = JoinExternal(strict, info, ExternalJoinParams{Leaf: ben.leaf()})
+	r.refused(err, errStranger)
+}

@@ -53,3 +53,52 @@ func (g *Group) checkBranch(c *GroupContext) error {
 func sameExtensions(a, b []Extension) bool {
 	return slices.EqualFunc(a, b, func(x, y Extension) bool { return x.Type == y.Type && equal(x.Data, y.Data) })
 }
+
+// checkMembers checks that the members of a successor are those of the group before,
+// and that those of a branch are some of them, each once (RFC 9420, Sections 11.2, 11.3
+// and 12.4.3.1). checkSuccession came before.
+func (g *groupSecrets) checkMembers(env Env, t tree, predecessor *Group) error {
+	i := slices.IndexFunc(g.PSKs, func(id PreSharedKeyID) bool {
+		return id.Type == PSKResumption && id.Usage != UsageApplication
+	})
+	if i < 0 {
+		return nil
+	}
+	return predecessor.correspond(env, t, g.PSKs[i].Usage == UsageReInit)
+}
+
+// correspond finds, for every member of a new group, a member of g whose credential
+// is the same, or may become that one by env.Successor, and that no other stands for; with all, no
+// member of g is left. Equal credentials go first, so that a change of one does not
+// take the place of another.
+func (g *Group) correspond(env Env, t tree, all bool) error {
+	count := map[string]int{}
+	for _, l := range t.members() {
+		count[string(l.Credential.append(nil))]++
+	}
+	var left []Credential // of g, without an equal in the new group
+	for _, l := range g.tree.members() {
+		k := string(l.Credential.append(nil))
+		if count[k] == 0 {
+			left = append(left, l.Credential)
+		} else {
+			count[k]--
+		}
+	}
+	for _, l := range t.members() {
+		k := string(l.Credential.append(nil))
+		if count[k] == 0 {
+			continue
+		}
+		count[k]--
+		i := slices.IndexFunc(left, func(old Credential) bool { return env.successor(old, l.Credential) == nil })
+		if i < 0 {
+			return invalid("11.3", "a member of the new group was not in the one before")
+		}
+		left = slices.Delete(left, i, i+1)
+	}
+	if all && len(left) > 0 {
+		return invalid("11.2", "a member of the group before is not in its successor")
+	}
+	return nil
+}

@@ -165,3 +165,60 @@ func TestBranch(t *testing.T) {
 	w.commit(old[1], CommitParams{ForcePath: true})
 	w.agree()
 }
+
+// TestMembersOfSuccessor lets a founder bring in somebody who was not there, or leave
+// somebody out for whom another counts twice.
+func TestMembersOfSuccessor(t *testing.T) {
+	ann, ben, cat, dan := four(t)
+	eve := ann.person("eve")
+	any := ann.env
+	any.Successor = func(_, _ Credential) error { return nil }
+	try := func(usage PSKUsage, members ...*person) (*Message, []*KeyPackage, []*KeyPackageSecrets) {
+		t.Helper()
+		params := SuccessorParams{Leaf: ann.leaf(), GroupID: []byte("next")}
+		var secrets []*KeyPackageSecrets
+		for _, p := range members {
+			k, s := p.keyPackage()
+			params.Members, secrets = append(params.Members, k), append(secrets, s)
+		}
+		make := ann.g.Branch
+		if usage == UsageReInit {
+			make = ann.g.Successor
+		}
+		_, own, err := make(ann.env, params)
+		_, staged, anyErr := make(any, params)
+		ann.check(anyErr)
+		if wrong := members[0] == eve || members[1] == ben; wrong != errors.Is(err, ErrInvalid) {
+			t.Errorf("by the founder: got %v, wrong members: %v", err, wrong)
+		}
+		if own != nil {
+			own.Drop()
+		}
+		return staged.Welcome, params.Members, secrets
+	}
+	joins := func(usage PSKUsage, members ...*person) error {
+		t.Helper()
+		m, k, s := try(usage, members...)
+		last := len(members) - 1
+		_, err := Join(dan.env, m, k[last], s[last], JoinParams{Predecessor: dan.g})
+		return err
+	}
+	ann.check(joins(UsageBranch, cat, dan))
+	ann.refused(joins(UsageBranch, eve, dan), ErrInvalid)
+	twin := ann.person("ben")
+	ann.refused(joins(UsageBranch, twin, ben, dan), ErrInvalid)
+	end, err := ann.g.Stage(ann.env, CommitParams{Proposals: []*Proposal{ReInitProposal(ReInit{
+		GroupID: []byte("next"), Version: Version, Suite: ann.suite,
+	})}})
+	ann.check(err)
+	got, err := dan.g.Process(dan.env, dan.wire(end.Message))
+	dan.check(err)
+	ann.check(ann.g.Merge(end))
+	dan.check(dan.g.Merge(got.Staged))
+	ann.check(joins(UsageReInit, cat, ben.alias(), dan))
+	ann.refused(joins(UsageReInit, eve, cat, dan), ErrInvalid)
+	ann.refused(joins(UsageReInit, twin, ben, dan), ErrInvalid)
+}
+
+// alias is the same person, for a test that tells them by pointer.
+func (p *person) alias() *person { q := *p; return &q }

@@ -10,8 +10,8 @@ type SuccessorParams struct {
 }
 
 // Successor begins the group that follows g, which a merged commit reinitialised
-// (RFC 9420, Section 11.2). Members are to be those of g; that they are is checked by
-// their credentials with env.Authenticate, and their number here. It fails with
+// (RFC 9420, Section 11.2). Members are to be those of g: their credentials are the
+// same, or may follow by env.Successor. It fails with
 // ErrArgument if g was not reinitialised or members are missing, and as Stage does.
 func (g *Group) Successor(env Env, params SuccessorParams) (*Group, *Staged, error) {
 	if g.removed {
@@ -30,8 +30,8 @@ func (g *Group) Successor(env Env, params SuccessorParams) (*Group, *Staged, err
 	return g.follow(env, params, UsageReInit)
 }
 
-// Branch begins a group of some of g's members (RFC 9420, Section 11.3). It fails with
-// ErrArgument for another suite or group id, and as Stage does.
+// Branch begins a group of some of g's members (RFC 9420, Section 11.3), known by
+// their credentials as there. It fails with ErrArgument for another suite or group id, and as Stage does.
 func (g *Group) Branch(env Env, params SuccessorParams) (*Group, *Staged, error) {
 	if err := g.usable(); err != nil {
 		return nil, nil, err
@@ -80,6 +80,11 @@ func (g *Group) follow(env Env, params SuccessorParams, usage PSKUsage) (*Group,
 	}
 	staged, err := next.Stage(env, CommitParams{Proposals: proposals, TreeAside: params.TreeAside, succession: true})
 	if err != nil {
+		next.Drop()
+		return nil, nil, err
+	}
+	if err := g.correspond(env, staged.next.tree, usage == UsageReInit); err != nil {
+		staged.Drop()
 		next.Drop()
 		return nil, nil, err
 	}
