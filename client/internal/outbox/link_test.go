@@ -62,6 +62,11 @@ func TestReconnectedOffersEverythingAtOnce(t *testing.T) {
 		}
 		o := w.start(nil)
 		pass(5 * time.Minute)
+		// A copy whose answer is still to come is not offered once more: wait for a
+		// moment without one.
+		for tries := w.of(0); time.Since(tries[len(tries)-1].at) <= 2*answerAfter; tries = w.of(0) {
+			pass(time.Second)
+		}
 		before := map[int64]int{}
 		for id := range int64(300) {
 			before[id+1] = len(w.of(id + 1))
