@@ -5,7 +5,8 @@ type JoinParams struct {
 	Tree []byte // the ratchet tree, if it comes aside
 	// Predecessor is the group that the new one follows or branches off, if it does.
 	// It is only read. For the successor of a reinitialised group it is that group
-	// in its last epoch.
+	// in its last epoch. That the Welcome does come from it is checked only if the
+	// Welcome says that it comes from any: a plain group may use its keys, too.
 	Predecessor *Group
 }
 

@@ -78,7 +78,9 @@ func (g *Group) Pending() []PendingProposal {
 // best chooses of the pending proposals what one commit can cover (RFC 9420, Section
 // 12.2): removals before updates, the latest update of a leaf, the latest extensions,
 // a reinitialisation only if there is nothing else. What is one's own update, or
-// removes oneself, is for others to commit; what breaks a rule on its own is left out.
+// removes oneself, is for others to commit. What breaks a rule on its own is left out,
+// and so is what nobody could commit beside the rest: keys that are there already,
+// extensions that a member lacks, pre-shared keys that are not to be had.
 func (g *Group) best(r proposalRules) []ProposalRef {
 	var extensions, reinit *pendingProposal
 	all := g.proposals.list
@@ -95,7 +97,9 @@ func (g *Group) best(r proposalRules) []ProposalRef {
 				change[p.sender.Leaf] = i
 			}
 		case ProposalGroupContext:
-			extensions = p
+			if g.allMeet(p.proposal.Extensions) {
+				extensions = p
+			}
 		case ProposalReInit:
 			reinit = p
 		}
@@ -112,30 +116,43 @@ func (g *Group) best(r proposalRules) []ProposalRef {
 			members[string(l.SignatureKey)] = true
 		}
 	}
-	added, psks := map[string]bool{}, map[string]bool{}
+	psks := map[string]bool{}
+	// Keys that chosen leaves bring: what is there twice would spoil the whole commit.
+	brought := map[string]bool{}
+	fresh := func(l, old *LeafNode) bool {
+		enc, sig := "e"+string(l.EncryptionKey), "s"+string(l.SignatureKey)
+		keep := old != nil && equal(old.SignatureKey, l.SignatureKey)
+		if brought[enc] || g.tree.hasEncryptionKey(l.EncryptionKey) || brought[sig] || !keep && members[string(l.SignatureKey)] {
+			return false
+		}
+		brought[enc], brought[sig] = true, true
+		return true
+	}
 	var refs []ProposalRef
 	for i := range all {
 		p := &all[i]
 		l := listed{p.proposal, p.sender, true}
+		if r.one(l) != nil {
+			continue
+		}
 		take := false
 		switch p.proposal.Type {
 		case ProposalRemove:
 			take = change[p.proposal.Removed] == i && p.proposal.Removed != g.self
 		case ProposalUpdate:
-			take = change[p.sender.Leaf] == i && p.sender.Leaf != g.self && r.update(rules, l) == nil
+			take = change[p.sender.Leaf] == i && p.sender.Leaf != g.self && r.update(rules, l) == nil &&
+				fresh(p.proposal.Leaf, g.tree.leaf(p.sender.Leaf))
 		case ProposalAdd:
 			leaf := p.proposal.KeyPackage.Leaf
-			key := string(leaf.SignatureKey)
-			take = !added[key] && !members[key] && rules.check(leaf, LeafKeyPackage, MaxLeaves) == nil
-			added[key] = added[key] || take
+			take = rules.check(leaf, LeafKeyPackage, MaxLeaves) == nil && fresh(leaf, nil)
 		case ProposalPSK:
 			id := string(p.proposal.PSK.append(nil))
-			take = !psks[id]
-			psks[id] = true
+			take = !psks[id] && len(psks) < MaxPSKs && g.knowsPSK(r.env, p.proposal.PSK)
+			psks[id] = psks[id] || take
 		case ProposalGroupContext:
 			take = p == extensions
 		}
-		if take && r.one(l) == nil {
+		if take {
 			refs = append(refs, p.ref)
 		}
 	}
@@ -143,4 +160,23 @@ func (g *Group) best(r proposalRules) []ProposalRef {
 		refs = append(refs, reinit.ref)
 	}
 	return refs
+}
+
+// allMeet reports whether every member supports what extensions of the group ask for.
+func (g *Group) allMeet(extensions []Extension) bool {
+	context := g.context
+	context.Extensions = extensions
+	for _, l := range g.tree.members() {
+		if l.checkCapabilities(&context) != nil {
+			return false
+		}
+	}
+	return true
+}
+
+// knowsPSK reports whether a pre-shared key can be had.
+func (g *Group) knowsPSK(env Env, id PreSharedKeyID) bool {
+	s, err := lookupPSK(env, g.resumption, g.context.GroupID, id)
+	s.Wipe()
+	return err == nil
 }
