@@ -230,11 +230,14 @@ func TestNothingOfTwoContactsRepeats(t *testing.T) {
 	}
 	t.Logf("looked at %d bytes", l.bytes)
 
-	// The control: an id of eight bytes in one cell of each.
+	// The control: an id of eight bytes in one cell of each, between bytes that differ,
+	// so that chance makes it no longer.
 	planted := []byte("\x01an id\x02\x03")
 	for who, at := range map[string]int{"Bob": 137, "Carol": 721} {
 		i := slices.IndexFunc(groups[who], func(p []byte) bool { return len(p) > wire.CellSize })
-		copy(groups[who][i][at:], planted)
+		cell := groups[who][i][at-1:]
+		cell[0], cell[1+len(planted)] = who[0], who[0]
+		copy(cell[1:], planted)
 	}
 	l = newLedger()
 	l.add(1, groups["Bob"]...)
