@@ -9,6 +9,7 @@ import (
 	"net"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -151,13 +152,13 @@ func withoutDNS(t *testing.T) {
 func TestWithoutDNSNotices(t *testing.T) {
 	old := net.DefaultResolver
 	defer func() { net.DefaultResolver = old }()
-	asked := false
+	var asked atomic.Bool // both kinds of address are asked for at once
 	net.DefaultResolver = &net.Resolver{PreferGo: true, Dial: func(context.Context, string, string) (net.Conn, error) {
-		asked = true
+		asked.Store(true)
 		return nil, errors.New("no DNS")
 	}}
 	relay.Direct()(t.Context(), "tcp", "relay.example:443", "")
-	if !asked {
+	if !asked.Load() {
 		t.Error("got no resolution by the direct dialer, want one: TestProxy… would see nothing")
 	}
 }
