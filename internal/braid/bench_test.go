@@ -52,7 +52,7 @@ func BenchmarkOneSided(b *testing.B) {
 func BenchmarkFullStore(b *testing.B) {
 	x, y := pair(b, "bench")
 	for epoch := range uint64(2) {
-		for range MaxSkippedChain {
+		for range MaxSkipped / 2 {
 			if _, _, err := x.Send(rand.Reader); err != nil {
 				b.Fatal(err)
 			}

@@ -35,14 +35,17 @@ const (
 	// that arrive. A ratchet whose chains have at most 32,768 messages never
 	// leaves more.
 	MaxJump = 1 << 16
-	// MaxSkippedChain is how many skipped keys of one chain are kept.
-	MaxSkippedChain = 1000
-	// MaxSkipped is how many skipped keys are kept in all.
+	// MaxSkipped is how many skipped keys are kept. There is no bound for one
+	// chain: several chains of the other ratchet fall into one of ours, and a key
+	// that is dropped here makes one that is kept there useless.
 	MaxSkipped = 2000
 	// SkippedSeconds is how long a skipped key is kept: 30 days.
 	SkippedSeconds = 30 * 24 * 3600
 	// MaxEpoch is the last epoch that is agreed on.
 	MaxEpoch = 1 << 31
+	// StallAfter is how many messages each way, in one epoch, are too many: with
+	// 19 of 20 lost an epoch takes about half as many.
+	StallAfter = 1024
 )
 
 // Labels of this package.
@@ -114,6 +117,16 @@ func (s *State) rest() {
 // Epoch returns how many epochs are complete: the newest whose key both ends
 // are known to have. It is the epoch of the next message that is sent.
 func (s *State) Epoch() uint64 { return uint64(s.epoch) - 1 }
+
+// Stalled reports whether both ends have sent more than StallAfter messages in
+// the epoch and it is not complete: it never will be. A disk that went back, a
+// partner who lies and a thief who sent something can each bring that about, and
+// only a new session helps.
+//
+// spec: braid.md#an-epoch-that-stands-still
+func (s *State) Stalled() bool {
+	return s.chains.sent > StallAfter && s.chains.received > StallAfter && !s.lags()
+}
 
 // Skipped returns how many keys of messages still on their way are kept.
 func (s *State) Skipped() int { return s.skipped.len() }

@@ -83,17 +83,17 @@ func (s *State) receiving() uint32 {
 func (s *State) lags() bool { return s.chains.nextRecv.Valid() && !s.chains.nextSend.Valid() }
 
 // skip sets aside the keys of the running receiving chain, which is that of the
-// epoch, below until: the last MaxSkippedChain of them, older ones are lost.
+// epoch, below until: the last MaxSkipped of them, older ones are lost.
 func (s *State) skip(epoch, until uint32, at uint64) {
 	c := &s.chains
 	if until <= c.received {
 		return
 	}
-	fresh := make([]skipped, 0, min(until-c.received, MaxSkippedChain))
+	fresh := make([]skipped, 0, min(until-c.received, MaxSkipped))
 	for c.received < until {
 		n := c.received
 		k := c.stepRecv()
-		if until-n <= MaxSkippedChain {
+		if until-n <= MaxSkipped {
 			fresh = append(fresh, skipped{epoch: epoch, n: n, at: at, k: [32]byte(k.Bytes())})
 		}
 		k.Wipe()

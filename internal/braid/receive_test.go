@@ -265,18 +265,18 @@ func ahead(t *testing.T, from, to *State, n int, now time.Time) []post {
 	return ps
 }
 
-func TestChainKeepsItsLastThousandKeys(t *testing.T) {
+func TestChainKeepsItsLastTwoThousandKeys(t *testing.T) {
 	a, b := pair(t, "chain bound")
-	ps := ahead(t, a, b, 1201, start)
-	if got := b.Skipped(); got != MaxSkippedChain {
-		t.Fatalf("got %d keys, want %d", got, MaxSkippedChain)
+	ps := ahead(t, a, b, 2201, start)
+	if got := b.Skipped(); got != MaxSkipped {
+		t.Fatalf("got %d keys, want %d", got, MaxSkipped)
 	}
 	refuses(t, "message 199, whose key was not kept", b, start, ps[199].field[:])
 	receives(t, b, start, ps[200])
-	receives(t, b, start, ps[1199])
-	more := ahead(t, a, b, 11, start) // the bound is the chain's, not one jump's
-	if got := b.Skipped(); got != MaxSkippedChain {
-		t.Fatalf("got %d keys, want %d", got, MaxSkippedChain)
+	receives(t, b, start, ps[2199])
+	more := ahead(t, a, b, 11, start) // the bound is not one jump's
+	if got := b.Skipped(); got != MaxSkipped {
+		t.Fatalf("got %d keys, want %d", got, MaxSkipped)
 	}
 	refuses(t, "message 208, pushed out by later ones", b, start, ps[208].field[:])
 	receives(t, b, start, ps[209])
@@ -345,8 +345,8 @@ func TestLongestGap(t *testing.T) {
 	ps := []post{send(t, a, r), send(t, a, r)}
 	refuses(t, "a message too far ahead", b, start, ps[1].field[:])
 	receives(t, b, start, ps[0])
-	if got := b.Skipped(); got != MaxSkippedChain || cap(*b.skipped.list) > 2*MaxSkippedChain {
-		t.Errorf("got %d keys, room for %d, want %d", got, cap(*b.skipped.list), MaxSkippedChain)
+	if got := b.Skipped(); got != MaxSkipped || cap(*b.skipped.list) > 2*MaxSkipped {
+		t.Errorf("got %d keys, room for %d, want %d", got, cap(*b.skipped.list), MaxSkipped)
 	}
 	receives(t, b, start, ps[1])
 }

@@ -65,9 +65,8 @@ func (s *store) age(now uint64) {
 	}
 }
 
-// add takes in the newest keys of one chain, at most MaxSkippedChain, and keeps
-// the bounds: first that of the chain, then that of all, at the cost of the
-// oldest. It overwrites fresh.
+// add takes in the newest keys of one chain, at most MaxSkipped, and keeps the
+// bound at the cost of the oldest. It overwrites fresh.
 func (s *store) add(fresh []skipped) {
 	if len(fresh) == 0 {
 		return
@@ -76,12 +75,7 @@ func (s *store) add(fresh []skipped) {
 	list := make([]skipped, 0, len(old)+len(fresh))
 	*s.list = append(append(list, old...), fresh...)
 	clear(old)
-	epoch := fresh[0].epoch
 	clear(fresh)
-	first := slices.IndexFunc(*s.list, func(k skipped) bool { return k.epoch == epoch })
-	if over := s.len() - first - MaxSkippedChain; over > 0 {
-		s.remove(first, first+over)
-	}
 	if over := s.len() - MaxSkipped; over > 0 {
 		s.remove(0, over)
 	}

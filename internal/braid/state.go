@@ -159,18 +159,13 @@ func (s *store) parse(r *reader, running uint32) {
 		return
 	}
 	list := make([]skipped, 0, n)
-	inChain := 0
 	for i := range n {
 		k := skipped{epoch: r.uint32(), n: r.uint32(), at: r.uint64(), k: [32]byte(r.take(32))}
 		if i > 0 {
 			before := &list[i-1]
-			if k.epoch != before.epoch {
-				inChain = 0
-			}
 			r.bad = r.bad || before.compare(k) >= 0 || k.at < before.at
 		}
-		inChain++
-		r.bad = r.bad || k.epoch > running || inChain > MaxSkippedChain
+		r.bad = r.bad || k.epoch > running
 		list = append(list, k)
 	}
 	*s.list = list

@@ -241,6 +241,12 @@ func (s *State) Epoch() uint64 {
 	return s.braid.Epoch()
 }
 
+// Stalled reports whether no epoch of the braid will be completed any more. It
+// is false in suite 1.
+//
+// spec: braid.md#an-epoch-that-stands-still
+func (s *State) Stalled() bool { return s.braid != nil && s.braid.Stalled() }
+
 // Clone returns an independent copy.
 func (s *State) Clone() *State {
 	c := &State{core: s.core.clone(), skipped: s.skipped.clone()}

@@ -49,10 +49,26 @@ func TestChainKeepsItsLastThousandKeys(t *testing.T) {
 	opens(t, b, r, start, more[0], 0)
 }
 
-// Of the store of EC keys alone: with a braid a message needs a key of its store,
-// too, of which an epoch has at most a thousand.
+// TestBothStoresKeepTheKeysOfAMessage: late messages of two chains lie in one
+// epoch of the braid, whose store drops no key while that of the EC keys has its.
+func TestBothStoresKeepTheKeysOfAMessage(t *testing.T) {
+	a, b := pair(t, "both stores")
+	r := stream("x")
+	first := ahead(t, a, b, MaxSkippedChain+1, start)
+	turnAround(t, a, b, start)
+	second := ahead(t, a, b, MaxSkippedChain+1, start)
+	if got, epoch := b.Skipped(), b.Epoch(); got != MaxSkipped || epoch != 0 {
+		t.Fatalf("got %d keys in epoch %d, want %d in epoch 0", got, epoch, MaxSkipped)
+	}
+	b = again(t, b)
+	for n := range MaxSkippedChain {
+		opens(t, b, r, start, first[n], n)
+		opens(t, b, r, start, second[n], n)
+	}
+}
+
 func TestStoreKeepsTwoThousandKeysInAll(t *testing.T) {
-	a, b := pair1(t, "store bound")
+	a, b := pair(t, "store bound")
 	r := stream("x")
 	first := ahead(t, a, b, 901, start)
 	turnAround(t, a, b, start)

@@ -232,6 +232,12 @@ func (s *Session) Suite() byte { return s.ratchet.Suite() }
 // Epoch is how many epochs of the braid are complete; 0 in suite 1.
 func (s *Session) Epoch() uint64 { return s.ratchet.Epoch() }
 
+// Stalled reports whether no epoch of the braid will be completed any more, so
+// that only a new session heals. It is false in suite 1.
+//
+// spec: braid.md#an-epoch-that-stands-still
+func (s *Session) Stalled() bool { return s.ratchet.Stalled() }
+
 // Clone returns an independent copy.
 func (s *Session) Clone() *Session {
 	c := *s

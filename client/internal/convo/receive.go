@@ -48,7 +48,7 @@ func (e *Engine) Pair(tx Tx, now time.Time, route *contact.RouteRecord, m wire.M
 	} else if ok {
 		return e.again(tx, r.ID, m, ch)
 	}
-	s, block, late, err := e.open(tx, now, r, payload)
+	s, block, late, stalled, err := e.open(tx, now, r, payload)
 	if err != nil {
 		return 0, nil, err
 	}
@@ -82,6 +82,11 @@ func (e *Engine) Pair(tx Tx, now time.Time, route *contact.RouteRecord, m wire.M
 	if owes {
 		ch.owes(r.ID)
 	}
+	if stalled {
+		if err := e.stalled(tx, now, r.ID, ch); err != nil {
+			return 0, nil, err
+		}
+	}
 	if shown {
 		return Shown, ch, nil
 	}
@@ -100,11 +105,12 @@ func (e *Engine) again(tx Tx, id int64, m wire.MessageID, ch *Change) (Outcome, 
 
 // open tries the contact's sessions, the primary one first. It returns the
 // session with its next state, not yet stored, or nil when none opens it, and
-// whether the message is older than the newest one so far.
-func (e *Engine) open(tx Tx, now time.Time, r *contact.Record, payload []byte) (_ *contact.SessionRecord, block []byte, late bool, err error) {
+// whether the message is older than the newest one so far, and whether the
+// session, if it is the primary one, is stalled.
+func (e *Engine) open(tx Tx, now time.Time, r *contact.Record, payload []byte) (_ *contact.SessionRecord, block []byte, late, stalled bool, err error) {
 	all, err := tx.SessionsOf(r.ID)
 	if err != nil {
-		return nil, nil, false, err
+		return nil, nil, false, false, err
 	}
 	for _, first := range []bool{true, false} {
 		for _, rec := range all {
@@ -113,7 +119,7 @@ func (e *Engine) open(tx Tx, now time.Time, r *contact.Record, payload []byte) (
 			}
 			s, err := session.Parse(rec.State)
 			if err != nil {
-				return nil, nil, false, fmt.Errorf("opening session: %w", err)
+				return nil, nil, false, false, fmt.Errorf("opening session: %w", err)
 			}
 			block, err := s.Open(e.Rand, now, payload)
 			if err != nil {
@@ -124,12 +130,13 @@ func (e *Engine) open(tx Tx, now time.Time, r *contact.Record, payload []byte) (
 				err = e.crossed(tx, r, rec, all)
 			}
 			late = !rec.Primary || s.Highest() <= rec.Highest
+			stalled = rec.Primary && s.Stalled()
 			rec.State, rec.Highest, rec.Epoch = s.Append(nil), s.Highest(), s.Epoch()
 			s.Wipe()
-			return rec, block, late, err
+			return rec, block, late, stalled, err
 		}
 	}
-	return nil, nil, false, nil
+	return nil, nil, false, false, nil
 }
 
 // crossed is called when a session that we started opens its first message while

@@ -48,6 +48,21 @@ func (e *Engine) unopened(tx Tx, now time.Time, r *contact.Record, hash [16]byte
 	return e.rekey(tx, now, r, "the session with them did not fit any more, so a new one was started: one of the two devices has older storage than it had", ch)
 }
 
+// stalled is called when a message came in a primary session whose braid stands
+// still for good: it still opens and seals, but does not heal any more.
+//
+// spec: braid.md#an-epoch-that-stands-still
+func (e *Engine) stalled(tx Tx, now time.Time, id int64, ch *Change) error {
+	r, err := tx.Contact(id)
+	if err != nil {
+		return err
+	}
+	if r.State != contact.Accepted || len(r.Prekeys) == 0 {
+		return nil // prekeys come with the next renewal of their route
+	}
+	return e.rekey(tx, now, r, "the keys of the session with them could not be renewed any more, so a new one was started", ch)
+}
+
 // rekey starts a new session with a contact by the prekeys they gave inside the
 // old one, and seals what waits for them again under it. The hello goes by
 // their ordinary route, whose seal already hides it.
