@@ -48,6 +48,9 @@ func (e *Engine) upgrade(tx Tx, now time.Time, r *contact.Record, ch *Change) er
 	if r.Suite < session.Suite || len(r.Prekeys) == 0 || wait > 0 && wait <= upgradeEvery {
 		return nil
 	}
+	if kept, err := helloKept(tx, now, r); err != nil || kept {
+		return err
+	}
 	r.Moving = now.Add(upgradeEvery).Unix()
 	fresh, err := e.begin(tx, now, r, ch)
 	if err != nil {
@@ -55,6 +58,17 @@ func (e *Engine) upgrade(tx Tx, now time.Time, r *contact.Record, ch *Change) er
 	}
 	defer fresh.Wipe()
 	return contact.PutAside(tx, r.ID, fresh, now)
+}
+
+// helloKept reports whether a hello of ours lies in their relay's keeping. They
+// find it when they come back. Another one would lie beside it, and they would take
+// the first, whose route is given up by then, and in the end its session, too.
+func helloKept(tx Tx, now time.Time, r *contact.Record) (bool, error) {
+	row, err := tx.RowOf(r.ID, r.Hello)
+	if errors.Is(err, ErrGone) {
+		return false, nil
+	}
+	return err == nil && row.Parked > now.Unix(), err
 }
 
 // heardSuite notes the suite that a contact's device begins sessions in. The end

@@ -425,3 +425,75 @@ func TestLinksOfAnEarlierVersionEnd(t *testing.T) {
 		return nil
 	})
 }
+
+// TestAParkedUpgradeIsNotBegunAnew: their relay keeps the hello while they are
+// away. What they find when they come back is one hello, of a session that is still
+// kept here, by a route that is still served.
+func TestAParkedUpgradeIsNotBegunAnew(t *testing.T) {
+	a, b, ofA, ofB := pairOf1(t, true)
+	var parked []parcel
+	seen := map[wire.MessageID]bool{}
+	park := func() {
+		for _, x := range a.outgoing() {
+			if seen[x.m] {
+				continue
+			}
+			seen[x.m] = true
+			parked = append(parked, x)
+			a.do(func(tx vault.Store) (*convo.Change, error) {
+				row, err := tx.RowOf(ofA, x.m)
+				if err != nil {
+					return nil, err
+				}
+				return a.e.Parked(tx, row.ID, a.now.Add(14*24*time.Hour).Unix())
+			})
+		}
+	}
+	a.begins(ofA)
+	a.send(ofA, "while you are away")
+	park()
+	for range 6 * 24 {
+		a.now, b.now = a.now.Add(time.Hour), b.now.Add(time.Hour)
+		a.maintain()
+		park()
+	}
+	for _, x := range parked {
+		b.take(ofB, x)
+	}
+	if n := len(parked); n != 2 {
+		t.Errorf("got %d messages parked, want a hello and a text", n)
+	}
+	b.now = b.now.Add(time.Minute)
+	a.now = b.now
+	for range 3 {
+		b.send(ofB, "back again")
+		settle(a, b, ofA, ofB)
+		a.now, b.now = a.now.Add(time.Minute), b.now.Add(time.Minute)
+	}
+	upgraded(t, a, b, ofA, ofB)
+	if got := a.texts(ofA); len(got) < 3 || got[len(got)-3] != "back again" {
+		t.Errorf("a reads %q, want three texts at the end", got)
+	}
+}
+
+// TestAnUpgradeThatIsNotParkedAnyMoreIsBegunAnew: nobody will find it.
+func TestAnUpgradeThatIsNotParkedAnyMoreIsBegunAnew(t *testing.T) {
+	a, b, ofA, ofB := pairOf1(t, true)
+	first := a.begins(ofA)
+	a.do(func(tx vault.Store) (*convo.Change, error) {
+		row, err := tx.RowOf(ofA, first.m)
+		if err != nil {
+			return nil, err
+		}
+		return a.e.Parked(tx, row.ID, a.now.Add(14*24*time.Hour).Unix())
+	})
+	for range 15 {
+		a.now, b.now = a.now.Add(24*time.Hour), b.now.Add(24*time.Hour)
+		a.maintain()
+	}
+	if h, _ := hello(t, a.outgoing()); h.m == first.m {
+		t.Error("got the hello that is not parked any more, want another")
+	}
+	settle(a, b, ofA, ofB)
+	upgraded(t, a, b, ofA, ofB)
+}
