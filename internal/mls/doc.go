@@ -10,19 +10,23 @@
 //
 // The files, by the sections of RFC 9420 that they follow:
 //
-//	2      codec.go                         presentation language, limits
-//	4.1    treemath.go (and Appendix C)     indices of nodes
-//	5.1    suite.go kdf.go sign.go hpke.go  cipher suites and their functions
-//	5.3    credential.go
-//	6      framing.go auth.go public.go private.go senderdata.go messages.go
-//	7      leafnode.go capabilities.go tree*.go treehash.go parenthash.go treekem*.go
-//	8      schedule.go psk.go transcript.go
-//	9      ratchet.go secretnode.go secrettree.go secretstate.go reservation.go lineage.go past.go
-//	10     keypackage.go
-//	11     create.go reinit.go branch.go
-//	12     proposal.go commit.go proposals.go stage.go process.go
-//	12.4.3 welcome.go groupinfo.go join.go external.go
-//	13     extension.go capabilities.go
+//	2       codec.go                               presentation language, limits
+//	4.1, C  treemath.go                            indices of nodes
+//	5.1     suite.go kdf.go sign.go hpke.go aead.go    cipher suites and their functions
+//	5.3     credential.go env.go                   who somebody is
+//	6       message.go framing.go auth.go public.go private.go senderdata.go messages.go
+//	7       leafnode.go leafmake.go leafcheck.go credentialtypes.go node.go keyset.go
+//	        tree.go treeparse.go treedetach.go treeops.go treeresolution.go treeverify.go
+//	        treehash.go parenthash.go treekem.go treekemseal.go treekemopen.go privatetree.go
+//	8       schedule.go psk.go psklookup.go transcript.go
+//	9       ratchet.go secretnode.go secrettree.go secretstate.go reservation.go lineage.go past.go
+//	10      keypackage.go packagesecrets.go
+//	11      create.go succession.go successor.go
+//	12      proposal.go commit.go propose.go pending.go proposalcheck.go proposallist.go
+//	        proposalapply.go stage.go staged.go process.go processcommit.go outside.go
+//	12.4.3  welcome.go welcomemake.go groupinfo.go infosign.go join.go external.go
+//	13      extension.go capabilities.go
+//	none    group.go clone.go groupstate.go stagedstate.go secret.go errors.go    the value, and what is stored
 //
 // What it does not do: it delivers nothing, keeps nothing, does not order commits,
 // and does not say who somebody is: that is [Env.Authenticate], the Authentication

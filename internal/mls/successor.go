@@ -11,8 +11,8 @@ type SuccessorParams struct {
 
 // Successor begins the group that follows g, which a merged commit reinitialised
 // (RFC 9420, Section 11.2). Members are to be those of g: their credentials are the
-// same, or may follow by env.Successor. It fails with
-// ErrArgument if g was not reinitialised or members are missing, and as Stage does.
+// same, or may follow by env.Successor. It fails with ErrArgument if g was not
+// reinitialised or members are missing, and as Stage does.
 func (g *Group) Successor(env Env, params SuccessorParams) (*Group, *Staged, error) {
 	if g.removed {
 		return nil, nil, fail(ErrRemoved, "11.2", "no member")
@@ -31,7 +31,8 @@ func (g *Group) Successor(env Env, params SuccessorParams) (*Group, *Staged, err
 }
 
 // Branch begins a group of some of g's members (RFC 9420, Section 11.3), known by
-// their credentials as there. It fails with ErrArgument for another suite or group id, and as Stage does.
+// their credentials as there. It fails with ErrArgument for another suite or for the
+// group id of g, and as Stage does.
 func (g *Group) Branch(env Env, params SuccessorParams) (*Group, *Staged, error) {
 	if err := g.usable(); err != nil {
 		return nil, nil, err
