@@ -12,7 +12,7 @@
 //
 //	2       codec.go                               presentation language, limits
 //	4.1, C  treemath.go                            indices of nodes
-//	5.1     suite.go kdf.go sign.go hpke.go aead.go    cipher suites and their functions
+//	5.1     suite.go kdf.go sign.go hpke.go weakkey.go aead.go    cipher suites and their functions
 //	5.3     credential.go env.go                   who somebody is
 //	6       message.go framing.go auth.go public.go private.go senderdata.go messages.go
 //	7       leafnode.go leafmake.go leafcheck.go credentialtypes.go node.go keyset.go

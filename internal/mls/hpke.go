@@ -100,10 +100,13 @@ func (p *suiteParams) hpkePublic(private Secret) ([]byte, error) {
 	return sk.PublicKey().Bytes(), nil
 }
 
-// checkHPKEKey reports whether public is a key of the suite.
+// checkHPKEKey reports whether public is a key of the suite that something can be
+// encrypted to. Those of X25519, alone or as the end of one of X-Wing, are not all.
 func (p *suiteParams) checkHPKEKey(public []byte) bool {
-	_, err := p.kem.NewPublicKey(public)
-	return err == nil
+	if _, err := p.kem.NewPublicKey(public); err != nil {
+		return false
+	}
+	return p.curve != nil || !weakX25519(public[len(public)-32:])
 }
 
 const labelExternalInit = "MLS 1.0 external init secret" // RFC 9420, Section 8.3
