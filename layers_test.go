@@ -37,6 +37,8 @@ const layers = `
 	internal/ratchet:   internal/braid internal/key internal/wire
 	internal/session:   internal/key internal/wire internal/manifest internal/pqxdh internal/ratchet
 	internal/invite:    internal/key internal/wire internal/addr internal/manifest internal/pqxdh
+	internal/slot:      internal/key internal/wire
+	internal/roster:    internal/key internal/manifest
 
 	client/transport:
 	client/transport/transporttest: client/transport
@@ -46,6 +48,7 @@ const layers = `
 	client/internal/device:  internal/key internal/manifest
 	client/internal/contact: client/internal/device internal/addr internal/invite internal/key internal/manifest internal/pad internal/pqxdh internal/sealed internal/session internal/wire
 	client/internal/convo:   client/internal/contact client/internal/device internal/addr internal/content internal/key internal/manifest internal/pad internal/pqxdh internal/sealed internal/session internal/wake internal/wire
+	client/internal/group:   internal/key internal/manifest internal/mls internal/pad internal/roster internal/slot internal/wire
 	client/internal/outbox:  client/transport internal/addr internal/key internal/wire
 	client/internal/inbox:   client/transport internal/addr internal/key internal/wire
 	client/internal/fetch:   client/transport internal/key internal/wire
@@ -139,7 +142,7 @@ var onlyIn = map[string]string{
 	"github.com/nats-io/nats-server/v2/server":   "relay/internal/bus/natslink",
 	"crypto/hpke":                                "internal/key internal/mls internal/sealed internal/wake",
 	"golang.org/x/crypto/nacl/secretbox":         "relay/internal/park",
-	"golang.org/x/crypto/chacha20poly1305":       "internal/mls internal/sealed internal/invite client/internal/vault",
+	"golang.org/x/crypto/chacha20poly1305":       "internal/mls internal/sealed internal/slot internal/invite client/internal/vault",
 
 	"github.com/cloudflare/circl/pke/kyber/kyber768": "internal/braid",
 }

@@ -63,6 +63,8 @@ type (
 	BlindRole struct{}
 	// SealRole is the role of the key of a route seal.
 	SealRole struct{}
+	// SlotRole is the role of the key that seals an epoch's slot.
+	SlotRole struct{}
 	// SharedRole is the role of the outcome of a key agreement.
 	SharedRole struct{}
 	// ChainRole is the role of a root or chain key.
@@ -93,6 +95,7 @@ func (RouteRole) size() int   { return 32 }
 func (OwnerRole) size() int   { return 64 }
 func (BlindRole) size() int   { return 32 }
 func (SealRole) size() int    { return 32 }
+func (SlotRole) size() int    { return 32 }
 func (SharedRole) size() int  { return 32 }
 func (ChainRole) size() int   { return 32 }
 func (HeaderRole) size() int  { return 32 }
@@ -122,6 +125,8 @@ type (
 	Blind = Secret[BlindRole]
 	// Seal is the key of the route seal on cells for one period. 32 bytes.
 	Seal = Secret[SealRole]
+	// Slot seals the commit that ends an epoch.
+	Slot = Secret[SlotRole]
 	// Shared is the outcome of a key agreement. 32 bytes.
 	Shared = Secret[SharedRole]
 	// Chain is a root or chain key of the ratchet or the braid. 32 bytes.

@@ -27,6 +27,10 @@ var (
 	ErrChanged = errors.New("manifest changes the keys of a device")
 )
 
+// Signed reports whether the manifest is well-formed and signed by the root that
+// it names, whoever that is and whatever its age.
+func (m *Manifest) Signed() bool { return m.genuine(m.Root) == nil }
+
 // Verify checks one manifest on its own: root, form, signature, age. It fails
 // with ErrRoot, ErrManifest, ErrSignature or ErrExpired, in this order, so that
 // ErrExpired is only said of a manifest that was once good.

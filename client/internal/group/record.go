@@ -1,0 +1,144 @@
+package group
+
+import (
+	"github.com/tacet-chat/tacet/internal/key"
+	"github.com/tacet-chat/tacet/internal/roster"
+	"github.com/tacet-chat/tacet/internal/wire"
+)
+
+// Record is what is kept of one group beside its epochs. Engine and rift add what
+// they need; every field has a CBOR key of its own.
+type Record struct {
+	ID     ID     `cbor:"-"`
+	Origin ID     `cbor:"1,keyasint"` // first of the line: names the conversation and its wishes
+	Old    ID     `cbor:"2,keyasint"` // the group that this one was made again from; zeros: none
+	Next   ID     `cbor:"3,keyasint"` // the successor that this device took; zeros: none
+	State  State  `cbor:"4,keyasint"`
+	Head   uint64 `cbor:"5,keyasint"` // the newest epoch of this device
+	Since  int64  `cbor:"6,keyasint"` // unix seconds, ours alone
+
+	Name    string    `cbor:"7,keyasint"`  // of the state, for lists
+	Wishes  []Wanted  `cbor:"8,keyasint"`  // ours and those of others that are open
+	Acks    []Acked   `cbor:"9,keyasint"`  // what is known of each device
+	Decided []Decided `cbor:"10,keyasint"` // receipts, oldest first
+
+	Questions []Question `cbor:"11,keyasint"` // what a person must decide
+	Read      int64      `cbor:"12,keyasint"` // newest event that a person has seen
+	Muted     bool       `cbor:"13,keyasint"`
+}
+
+// State says how a group stands on this device.
+type State byte
+
+// States of a group.
+const (
+	Active   State = 1
+	Behind   State = 2 // waits to be added again: it lost its way
+	Stopped  State = 3 // commits nothing; messages go on
+	Replaced State = 4 // goes on in Record.Next
+	Out      State = 5 // this device was removed, or left
+)
+
+// Wanted is an open wish.
+type Wanted struct {
+	Wish    []byte        `cbor:"1,keyasint"` // roster.Wish
+	ID      roster.WishID `cbor:"2,keyasint"`
+	Own     bool          `cbor:"3,keyasint"` // of this person's devices: proposed again until settled
+	Applied uint64        `cbor:"4,keyasint"` // epoch that it led to; 0: none
+	In      ID            `cbor:"5,keyasint"` // of which group
+	Since   int64         `cbor:"6,keyasint"`
+}
+
+// Acked is what a device said of itself last.
+type Acked struct {
+	Device Device `cbor:"1,keyasint"`
+	Head   uint64 `cbor:"2,keyasint"` // newest epoch it is in
+	Low    uint64 `cbor:"3,keyasint"` // oldest epoch that own unacked messages of it wait in; ^0: none
+	At     int64  `cbor:"4,keyasint"`
+}
+
+// Decided is what is known of one slot.
+type Decided struct {
+	Epoch   uint64        `cbor:"1,keyasint"`
+	Slot    wire.BlobID   `cbor:"2,keyasint"`
+	Receipt wire.Receipt  `cbor:"3,keyasint"`
+	Second  *wire.Receipt `cbor:"4,keyasint"` // another hash for the same slot: the relay lied, or lost its store
+	Settled bool          `cbor:"5,keyasint"`
+}
+
+// Question is what a person must decide.
+type Question struct {
+	ID    [8]byte          `cbor:"1,keyasint"`
+	Kind  QuestionKind     `cbor:"2,keyasint"`
+	About []key.SignPublic `cbor:"3,keyasint"` // persons
+	Group ID               `cbor:"4,keyasint"` // a successor
+	Text  string           `cbor:"5,keyasint"` // plain words
+}
+
+// QuestionKind says what is asked.
+type QuestionKind byte
+
+// Kinds of questions.
+const (
+	AskWrite   QuestionKind = 1 // messages that wait would be read by more people than when they were written
+	AskRemake  QuestionKind = 2 // make the group again on another realm
+	AskLink    QuestionKind = 3 // somebody with an approval link asks to be added
+	AskMembers QuestionKind = 4 // a successor has people whose removal was shown here
+)
+
+// Epoch is what this device holds of one epoch.
+type Epoch struct {
+	Group  ID            `cbor:"-"`
+	Number uint64        `cbor:"-"`
+	Tree   []byte        `cbor:"1,keyasint"` // Tree.Append; empty once the epoch was left
+	Past   []byte        `cbor:"2,keyasint"` // Past.Append, from then on
+	Route  []byte        `cbor:"3,keyasint"` // route secret, from the exporter
+	Shared []byte        `cbor:"4,keyasint"` // secret of the shared address
+	Slot   []byte        `cbor:"5,keyasint"` // slot secret, until the slot is decided
+	Own    []byte        `cbor:"6,keyasint"` // private half of the own leaf's route, key.Owner
+	Born   uint32        `cbor:"7,keyasint"` // day
+	Roster []roster.Leaf `cbor:"8,keyasint"`
+	Routes [][]byte      `cbor:"9,keyasint"`  // roster.Route of each leaf of Roster
+	Staged *Commit       `cbor:"10,keyasint"` // own commit that may lie at the slot
+	Left   int64         `cbor:"11,keyasint"` // unix seconds when it was left; 0: it is the head
+	Commit []byte        `cbor:"12,keyasint"` // the blob that ended it, to pass on
+}
+
+// Commit is an own commit with all that is needed if it wins.
+type Commit struct {
+	Stored  []byte `cbor:"1,keyasint"` // Staged.Stored
+	Blob    []byte `cbor:"2,keyasint"` // sealed, as it is put
+	Put     bool   `cbor:"3,keyasint"` // it may lie there
+	Welcome []byte `cbor:"4,keyasint"`
+	Tree    []byte `cbor:"5,keyasint"`
+}
+
+// Message is one of ours that waits for acks.
+type Message struct {
+	Group   ID             `cbor:"-"`
+	ID      wire.MessageID `cbor:"-"`
+	Epoch   uint64         `cbor:"1,keyasint"` // it is encrypted under
+	Content []byte         `cbor:"2,keyasint"` // to encrypt it again
+	Sealed  [][]byte       `cbor:"3,keyasint"` // MLS messages, one a block
+	Waits   []Device       `cbor:"4,keyasint"` // who has not acked
+	Saw     []Device       `cbor:"5,keyasint"` // the roster its author saw
+	Born    int64          `cbor:"6,keyasint"`
+	Asked   bool           `cbor:"7,keyasint"` // its author was asked whether others may read it
+}
+
+// OwnPackage is a key package of ours that somebody holds.
+type OwnPackage struct {
+	Hash    [32]byte `cbor:"-"` // SHA-256 of Public
+	Public  []byte   `cbor:"1,keyasint"`
+	Secrets []byte   `cbor:"2,keyasint"`
+	Owner   []byte   `cbor:"3,keyasint"` // private half of the leaf's route
+	For     Device   `cbor:"4,keyasint"` // who was given it
+	Born    int64    `cbor:"5,keyasint"`
+}
+
+// Package is one of somebody else's.
+type Package struct {
+	Hash   [32]byte `cbor:"1,keyasint"`
+	Public []byte   `cbor:"2,keyasint"`
+	Born   int64    `cbor:"3,keyasint"`
+}
