@@ -39,6 +39,11 @@ var (
 	// ErrMissingPSK is for a pre-shared key that nobody here has: get it and try
 	// again. The error is a [*PSKError], which names it.
 	ErrMissingPSK = errors.New("pre-shared key is missing")
+	// ErrPath is for a commit that is good as far as everybody can see, and whose path
+	// secret is not good for this member: whoever made it, or let this member in, is
+	// hostile or broken. Others may enter the epoch that it leads to; this member cannot.
+	// It stays where it is, takes another commit, or joins anew.
+	ErrPath = errors.New("path secret is not good for this member")
 	// ErrOwn is for a message that this member made itself: nothing is to be done.
 	// Its own commit is merged from what Stage returned.
 	ErrOwn = errors.New("own message")

@@ -14,6 +14,7 @@ type forgery struct {
 	after     func(*LeafNode) // and after
 	signer    Secret          // of the leaf
 	tag       bool            // a wrong confirmation tag
+	path      func(*updatePath)
 }
 
 // forge makes the commit as Stage does, without the checks.
@@ -52,6 +53,9 @@ func (p *person) forge(f forgery) *Message {
 		context := r.nextContext(ch, step.tree)
 		c.Path, err = step.tree.sealPath(step.path, g.self, context.append(nil), ch.addedSet())
 		p.check(err)
+		if f.path != nil {
+			f.path(c.Path)
+		}
 	}
 	a, err := g.messages.sign(env.Rand, WirePublic, &framedContent{Type: ContentCommit, Commit: c})
 	p.check(err)

@@ -19,8 +19,9 @@ type Received struct {
 //
 // It fails with ErrWrongGroup, ErrPastEpoch, ErrFutureEpoch, ErrDecrypt, ErrUsed,
 // ErrTooFar, ErrOwn, ErrMalformed, ErrUnsupported, ErrInvalid, ErrMissingProposal,
-// ErrMissingPSK, ErrTooMany, ErrRemoved, ErrEnded, ErrArgument for another kind of
-// message, and the errors of env. Then nothing has changed.
+// ErrMissingPSK, ErrPath, ErrTooMany, ErrRemoved, ErrEnded, ErrArgument for another kind
+// of message, and the errors of env. Then nothing has changed. Which of them all members
+// get for one commit, and which only some, is said in docs/spec/mls.md.
 func (g *Group) Process(env Env, m *Message) (*Received, error) {
 	if err := g.usable(); err != nil {
 		return nil, err

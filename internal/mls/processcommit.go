@@ -31,6 +31,13 @@ func (g *Group) processCommit(env Env, a *authenticatedContent) (*Staged, error)
 	if err := t.verifyKeys(); err != nil {
 		return nil, err
 	}
+	if content.Path != nil {
+		// All members come to the same answer as far as this; what fails below may be good
+		// for others.
+		if _, err := t.pathRecipients(committer, content.Path, c.addedSet()); err != nil {
+			return nil, err
+		}
+	}
 	out := g.staged(a, list, c)
 	if sender.Type == SenderNewCommit {
 		out.Added = append(out.Added, committer)

@@ -43,10 +43,10 @@ func TestHostilePaths(t *testing.T) {
 		{name: "leaf of an update", change: func(u *updatePath) { u.Leaf.Source = LeafUpdate }, apply: ErrInvalid},
 		{name: "old key of the leaf", change: func(u *updatePath) { u.Leaf.EncryptionKey = g.t.leaf(maker).EncryptionKey }, apply: ErrInvalid},
 		{name: "key of another leaf", change: func(u *updatePath) { u.Leaf.EncryptionKey = g.t.leaf(5).EncryptionKey }, apply: ErrInvalid},
-		{name: "ciphertext", change: func(u *updatePath) { u.Nodes[root].Secrets[0].Ciphertext[0] ^= 1 }, open: map[LeafIndex]error{1: nil, 3: nil, 7: ErrDecrypt}},
-		{name: "KEM output", change: func(u *updatePath) { u.Nodes[root].Secrets[0].KEMOutput[0] ^= 1 }, open: map[LeafIndex]error{1: nil, 3: nil, 7: ErrDecrypt}},
-		{name: "KEM output of another size", change: func(u *updatePath) { u.Nodes[root].Secrets[0].KEMOutput = nil }, open: map[LeafIndex]error{1: nil, 3: nil, 7: ErrDecrypt}},
-		{name: "context", args: func(_ *LeafIndex, c *[]byte) { *c = nil }, open: map[LeafIndex]error{1: ErrDecrypt, 3: ErrDecrypt, 7: ErrDecrypt}},
+		{name: "ciphertext", change: func(u *updatePath) { u.Nodes[root].Secrets[0].Ciphertext[0] ^= 1 }, open: map[LeafIndex]error{1: nil, 3: nil, 7: ErrPath}},
+		{name: "KEM output", change: func(u *updatePath) { u.Nodes[root].Secrets[0].KEMOutput[0] ^= 1 }, open: map[LeafIndex]error{1: nil, 3: nil, 7: ErrPath}},
+		{name: "KEM output of another size", change: func(u *updatePath) { u.Nodes[root].Secrets[0].KEMOutput = nil }, open: map[LeafIndex]error{1: nil, 3: nil, 7: ErrPath}},
+		{name: "context", args: func(_ *LeafIndex, c *[]byte) { *c = nil }, open: map[LeafIndex]error{1: ErrPath, 3: ErrPath, 7: ErrPath}},
 		{name: "no ciphertext", change: func(u *updatePath) { u.Nodes[root].Secrets = nil }, open: map[LeafIndex]error{1: ErrInvalid, 3: ErrInvalid, 7: ErrInvalid}},
 		{name: "one ciphertext more", change: func(u *updatePath) {
 			u.Nodes[0].Secrets = append(u.Nodes[0].Secrets, u.Nodes[0].Secrets[0])
@@ -57,14 +57,14 @@ func TestHostilePaths(t *testing.T) {
 				t.Fatal(err)
 			}
 			u.Nodes[0].Secrets[0] = c
-		}, open: map[LeafIndex]error{1: ErrInvalid, 3: nil, 7: nil}},
+		}, open: map[LeafIndex]error{1: ErrPath, 3: nil, 7: nil}},
 		{name: "short secret", change: func(u *updatePath) {
 			c, err := g.t.p.encryptWithLabel(g.t.leaf(1).EncryptionKey, labelPathNode, context, secrets.secrets[0].Bytes()[:16])
 			if err != nil {
 				t.Fatal(err)
 			}
 			u.Nodes[0].Secrets[0] = c
-		}, open: map[LeafIndex]error{1: ErrInvalid, 3: nil, 7: nil}},
+		}, open: map[LeafIndex]error{1: ErrPath, 3: nil, 7: nil}},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
@@ -150,7 +150,7 @@ func TestJoinPath(t *testing.T) {
 		err          error
 	}{
 		{"good", 2, 0, leaf, pathSecret, 2, nil},
-		{"without a secret", 2, 0, leaf, nil, 1, nil},
+		{"without a secret", 2, 0, leaf, nil, 0, ErrInvalid},
 		{"empty secret", 2, 0, leaf, []byte{}, 0, ErrInvalid},
 		{"short secret", 2, 0, leaf, pathSecret[1:], 0, ErrInvalid},
 		{"secret of another node", 2, 0, leaf, secrets.secrets[0].Bytes(), 0, ErrInvalid},

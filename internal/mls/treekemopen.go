@@ -1,5 +1,7 @@
 package mls
 
+import "slices"
+
 // applyPath is the tree with the public part of somebody's path in it (RFC 9420,
 // Section 7.5). The leaf, which may be blank before, is checked by leafRules, not
 // here. It fails with ErrInvalid for a path of another length, a wrong parent hash
@@ -37,56 +39,69 @@ func (t tree) applyPath(i LeafIndex, u *updatePath) (next tree, err error) {
 // openPath is the private part on the side of a member other than the maker (RFC
 // 9420, Section 7.5). t is the tree that applyPath returned, context and exclude as
 // in sealPath. next is made of copies: priv stays as it was. It fails with ErrInvalid
-// and ErrDecrypt.
+// for what all members see, and with ErrPath for what only those see who open the same
+// ciphertext.
 func (t tree) openPath(priv *privateTree, i LeafIndex, u *updatePath, context []byte, exclude map[LeafIndex]bool) (next *privateTree, commit Secret, err error) {
+	to, err := t.pathRecipients(i, u, exclude)
+	if err != nil {
+		return nil, Secret{}, err
+	}
 	path, copath := t.filteredPath(i)
-	if len(u.Nodes) != len(path) {
-		return nil, Secret{}, invalid("12.4.2", "path of another length")
-	}
-	var secret Secret
-	first := -1
-	for k := range path {
-		to := t.recipients(copath[k], exclude)
-		if len(u.Nodes[k].Secrets) != len(to) {
-			return nil, Secret{}, invalid("12.4.2", "number of encrypted path secrets")
-		}
-		if first >= 0 || !priv.self.Node().below(copath[k]) {
-			continue
-		}
-		first = k
-		if secret, err = t.openPathSecret(priv, to, u.Nodes[k].Secrets, context); err != nil {
-			return nil, Secret{}, err
-		}
-	}
+	first := slices.IndexFunc(copath, func(x NodeIndex) bool { return priv.self.Node().below(x) })
 	if first < 0 {
-		return nil, Secret{}, invalid("12.4.2", "path without a secret for this member")
+		return nil, Secret{}, invalid("12.4.2", "path of this member's own leaf")
+	}
+	secret, err := t.openPathSecret(priv, to[first], u.Nodes[first].Secrets, context)
+	if err != nil {
+		return nil, Secret{}, err
 	}
 	next = priv.clone()
 	next.prune(t)
-	if commit, err = t.climb(next, path[first:], secret); err != nil {
+	if commit, err = t.climb(next, path[first:], secret, ErrPath); err != nil {
 		next.wipe()
 		return nil, Secret{}, err
 	}
 	return next, commit, nil
 }
 
-// openPathSecret opens the one ciphertext whose node this member has the key of.
+// pathRecipients is whom each node of a path is encrypted to. It fails with ErrInvalid
+// for a path with more or fewer of them, which everybody can see.
+func (t tree) pathRecipients(i LeafIndex, u *updatePath, exclude map[LeafIndex]bool) ([][]NodeIndex, error) {
+	_, copath := t.filteredPath(i)
+	if len(u.Nodes) != len(copath) {
+		return nil, invalid("12.4.2", "path of another length")
+	}
+	to := make([][]NodeIndex, len(copath))
+	for k, x := range copath {
+		if to[k] = t.recipients(x, exclude); len(u.Nodes[k].Secrets) != len(to[k]) {
+			return nil, invalid("12.4.2", "number of encrypted path secrets")
+		}
+	}
+	return to, nil
+}
+
+// openPathSecret opens the one ciphertext whose node this member has the key of. It
+// fails with ErrPath.
 func (t tree) openPathSecret(priv *privateTree, to []NodeIndex, secrets []hpkeCiphertext, context []byte) (Secret, error) {
 	for k, x := range to {
 		if key := priv.get(x); key.Valid() {
-			return t.p.decryptWithLabel(key, labelPathNode, context, secrets[k])
+			secret, err := t.p.decryptWithLabel(key, labelPathNode, context, secrets[k])
+			if err != nil {
+				return Secret{}, fail(ErrPath, "12.4.2", "path secret does not open")
+			}
+			return secret, nil
 		}
 	}
-	return Secret{}, invalid("12.4.2", "path without a secret for this member")
+	return Secret{}, fail(ErrPath, "12.4.2", "path without a secret for this member")
 }
 
 // climb derives the keys of the nodes of a path from the path secret of the first,
 // which it wipes, into v (RFC 9420, Section 7.4). The public keys have to be those of
-// the tree. It fails with ErrInvalid.
-func (t tree) climb(v *privateTree, path []NodeIndex, secret Secret) (commit Secret, err error) {
+// the tree; if not it fails with the kind given.
+func (t tree) climb(v *privateTree, path []NodeIndex, secret Secret, kind error) (commit Secret, err error) {
 	if len(secret.Bytes()) != t.p.nh {
 		secret.Wipe()
-		return Secret{}, invalid("7.4", "size of a path secret")
+		return Secret{}, fail(kind, "7.4", "size of a path secret")
 	}
 	for _, x := range path {
 		private, public := t.p.nodeKey(secret)
@@ -95,7 +110,7 @@ func (t tree) climb(v *privateTree, path []NodeIndex, secret Secret) (commit Sec
 		secret = above
 		if !equal(public, t.at(x).encryptionKey()) {
 			wipe(private, secret)
-			return Secret{}, invalid("7.5", "path secret is not that of the public key")
+			return Secret{}, fail(kind, "7.5", "path secret is not that of the public key")
 		}
 		v.put(x, public, private)
 	}
@@ -115,22 +130,33 @@ func (t tree) joinPath(self, signer LeafIndex, leafKey Secret, pathSecret []byte
 		return nil, fail(ErrArgument, "12.4.3.1", "key of the own leaf")
 	}
 	v := newPrivateTree(self, public, leafKey.Clone())
-	if pathSecret == nil {
-		return v, nil
+	if pathSecret != nil {
+		if err := t.joinCommon(v, signer, pathSecret); err != nil {
+			v.wipe()
+			return nil, err
+		}
 	}
+	// Whoever let us in knows of no parent above us that we lack the key of. Without one
+	// we would be shut out by the first path that is encrypted to that parent.
+	for _, x := range self.Node().directPath(t.width()) {
+		if n := t.at(x); n != nil && !slices.Contains(n.Parent.Unmerged, self) && !v.get(x).Valid() {
+			v.wipe()
+			return nil, invalid("12.4.3.1", "no path secret of a parent above the new member")
+		}
+	}
+	return v, nil
+}
+
+// joinCommon adds the keys of the nodes that a new member shares with the signer.
+func (t tree) joinCommon(v *privateTree, signer LeafIndex, pathSecret []byte) error {
 	path, _ := t.filteredPath(signer)
-	for len(path) > 0 && !self.Node().below(path[0]) {
+	for len(path) > 0 && !v.self.Node().below(path[0]) {
 		path = path[1:]
 	}
 	if len(path) == 0 || t.leaf(signer) == nil {
-		v.wipe()
-		return nil, invalid("12.4.3.1", "path secret of no common node")
+		return invalid("12.4.3.1", "path secret of no common node")
 	}
-	commit, err := t.climb(v, path, NewSecret(pathSecret))
-	if err != nil {
-		v.wipe()
-		return nil, err
-	}
+	commit, err := t.climb(v, path, NewSecret(pathSecret), ErrInvalid)
 	commit.Wipe()
-	return v, nil
+	return err
 }
