@@ -6,8 +6,9 @@ import (
 	"time"
 )
 
-// doctorWithin bounds the checks that ask the relay.
-const doctorWithin = 8 * time.Second
+// doctorWithin bounds the checks that ask the relay: longer than it takes to find
+// that it is mute.
+const doctorWithin = 20 * time.Second
 
 // warner is a relay that has something to tell about itself.
 type warner interface{ Warnings() []string }

@@ -22,8 +22,9 @@ import (
 // MaxFirstText is the longest text that fits into a hello, in bytes.
 const MaxFirstText = 900
 
-// uploadWithin is how long making an invite waits for the relay.
-const uploadWithin = 8 * time.Second
+// uploadWithin is how long making an invite waits for the relay: longer than it
+// takes to find that it is mute.
+const uploadWithin = 20 * time.Second
 
 func capabilityHash(c [32]byte) [32]byte { return key.Hash(wire.LabelCapability, c[:]) }
 

@@ -11,12 +11,14 @@ import (
 	"fmt"
 	"io"
 	"math/big"
+	"math/rand/v2"
 	"net"
 	"net/http"
 	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -136,13 +138,20 @@ func take(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Setenv("TAKEN", ln.Addr().String())
 }
 
-// free sets $FREE to a port that nobody has: free
+// free sets $FREE to a port that nobody has, and that the kernel hands to nobody
+// meanwhile: free
 func free(ts *testscript.TestScript, neg bool, args []string) {
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	ts.Check(err)
-	_, port, err := net.SplitHostPort(ln.Addr().String())
-	ts.Check(errors.Join(err, ln.Close()))
-	ts.Setenv("FREE", port)
+	for {
+		port := fmt.Sprint(10000 + rand.IntN(20000))
+		ln, err := net.Listen("tcp", "127.0.0.1:"+port)
+		if errors.Is(err, syscall.EADDRINUSE) {
+			continue
+		}
+		ts.Check(err)
+		ts.Check(ln.Close())
+		ts.Setenv("FREE", port)
+		return
+	}
 }
 
 // stamp gives a store that nobody has open another version: stamp FILE VERSION

@@ -224,7 +224,7 @@ func (a *app) awaitAnswer(ctx context.Context, p *profile, who client.Contact, a
 		}
 		return nil
 	})
-	if errors.Is(err, answered) || wait.Err() != nil { // the request is committed, whatever comes now
+	if errors.Is(err, answered) || timeUp(wait, err) { // the request is committed, whatever comes now
 		err = nil
 	}
 	return who, err

@@ -52,6 +52,11 @@ func (o *owner) Unsend(context.Context, int64) (client.Event, error) {
 	return client.Event{Seq: 9}, nil
 }
 
+// Await is told by its own clock that the time is up, before the caller's says so.
+func (o *owner) Await(context.Context, int64, client.State) (client.Event, error) {
+	return client.Event{}, context.DeadlineExceeded
+}
+
 func (o *owner) Follow(ctx context.Context, after int64, f func(client.Event) error) error {
 	for _, e := range o.events {
 		if e.Seq > after {
@@ -203,6 +208,18 @@ func TestNextOwnerIsUsedWhenOneEnds(t *testing.T) {
 	}
 	if p.mine() {
 		t.Error("got the profile taken, want it left to the next owner")
+	}
+}
+
+// TestTheOwnersClockMayBeAhead: a message that was not acked in time is told as it
+// is, whoever looked at the clock.
+func TestTheOwnersClockMayBeAhead(t *testing.T) {
+	dir := t.TempDir()
+	inherit(t, dir, &owner{})
+	p := attached(t, dir)
+	was := client.Event{Seq: 9, State: client.Queued, Out: true}
+	if e, err := p.a.climb(t.Context(), p, was, client.OnDevice, time.Hour); err != nil || e.Seq != was.Seq || e.State != was.State {
+		t.Errorf("got %+v, %v, want the message as it was", e, err)
 	}
 }
 

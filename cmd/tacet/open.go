@@ -13,11 +13,12 @@ import (
 
 const (
 	// lockPatience is how long a process that has the profile may take until it
-	// answers or ends: it opens its vault meanwhile.
-	lockPatience = 10 * time.Second
+	// answers or ends: it opens its vault meanwhile, or does what it was doing, on a
+	// machine that may be busy.
+	lockPatience = 30 * time.Second
 	lockPoll     = 50 * time.Millisecond
 	// answerWithin is how long an owner may take for its first answer.
-	answerWithin = 5 * time.Second
+	answerWithin = 10 * time.Second
 )
 
 // mode says what a command wants of the profile if this process comes to own it.

@@ -5,8 +5,10 @@ package main
 import (
 	"bufio"
 	"encoding/json"
+	"errors"
 	"flag"
 	"fmt"
+	"math/rand/v2"
 	"net"
 	"os"
 	"os/exec"
@@ -14,6 +16,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -154,7 +157,7 @@ func pushCmd(t *testing.T, ts *testscript.TestScript, args []string) {
 		select {
 		case body := <-pushes:
 			ts.Check(os.WriteFile(ts.MkAbs(args[1]), body, 0o600))
-		case <-time.After(time.Minute):
+		case <-time.After(5 * time.Minute):
 			ts.Fatalf("nothing was pushed")
 		}
 	default:
@@ -164,8 +167,8 @@ func pushCmd(t *testing.T, ts *testscript.TestScript, args []string) {
 
 type pushKey struct{}
 
-// publicAddress returns an address of this machine that is not loopback, with a
-// free port; or nothing.
+// publicAddress returns an address of this machine that is not loopback, with
+// port 0; or nothing.
 func publicAddress() string {
 	all, err := net.InterfaceAddrs()
 	if err != nil {
@@ -180,19 +183,33 @@ func publicAddress() string {
 		if err != nil {
 			continue
 		}
-		defer l.Close()
-		return l.Addr().String()
+		l.Close()
+		return net.JoinHostPort(n.IP.String(), "0")
 	}
 	return ""
 }
 
-// freePort returns an address of this machine that nobody listens on.
+// freePort returns an address of this machine that nobody listens on, for a relay
+// that listens there, maybe more than once. Its port is none of those that the
+// kernel hands out: another connection of this busy machine would get it meanwhile.
 func freePort(ts *testscript.TestScript, host string) string {
-	l, err := net.Listen("tcp", net.JoinHostPort(host, "0"))
-	ts.Check(err)
-	defer l.Close()
-	return l.Addr().String()
+	for {
+		addr := net.JoinHostPort(host, fmt.Sprint(10000+rand.IntN(20000)))
+		if _, had := ports.LoadOrStore(addr, true); had {
+			continue
+		}
+		l, err := net.Listen("tcp", addr)
+		if errors.Is(err, syscall.EADDRINUSE) {
+			continue
+		}
+		ts.Check(err)
+		ts.Check(l.Close())
+		return addr
+	}
 }
+
+// ports are the addresses that freePort gave.
+var ports sync.Map
 
 // untilCmd runs a program until its output matches: until REGEXP COMMAND…
 func untilCmd(ts *testscript.TestScript, neg bool, args []string) {
@@ -203,7 +220,8 @@ func untilCmd(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Check(err)
 	tick := time.NewTicker(100 * time.Millisecond)
 	defer tick.Stop()
-	for deadline := time.Now().Add(40 * time.Second); ; {
+	// An ack alone may take half a minute, by its clock; the machine may be busy.
+	for deadline := time.Now().Add(3 * time.Minute); ; {
 		err := ts.Exec(args[1], args[2:]...)
 		if want.MatchString(ts.ReadFile("stdout")) {
 			return

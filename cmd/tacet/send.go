@@ -139,7 +139,7 @@ func (a *app) climb(ctx context.Context, p *profile, e client.Event, want client
 		if next.Seq == e.Seq {
 			e = next
 		}
-		if ctx.Err() != nil || p.failed() != nil {
+		if timeUp(ctx, err) || p.failed() != nil {
 			return e, p.failed()
 		}
 		if err != nil {
@@ -147,6 +147,12 @@ func (a *app) climb(ctx context.Context, p *profile, e client.Event, want client
 		}
 	}
 	return e, nil
+}
+
+// timeUp reports whether a wait ended because ctx did. A process that keeps the
+// time for us can say so before our own clock does.
+func timeUp(ctx context.Context, err error) bool {
+	return ctx.Err() != nil || errors.Is(err, context.DeadlineExceeded)
 }
 
 func unsendCommand(a *app) *cobra.Command {
