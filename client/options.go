@@ -78,8 +78,14 @@ type Relay interface {
 	transport.Transport
 	// Descriptor returns what the relay says of itself, checked against the pin.
 	Descriptor(ctx context.Context) (wire.Descriptor, error)
+	// PutBlob also returns the receipt of what lies there, with an error, where it
+	// is another content.
 	PutBlob(ctx context.Context, p *wire.BlobPut) (wire.Receipt, error)
 	GetBlob(ctx context.Context, id wire.BlobID) ([]byte, error)
+	// GetSlot returns what lies at a slot with its receipt; once the content is
+	// gone, the receipt alone with transport.ErrNothing. Without a receipt nothing
+	// ever lay there, as the relay says.
+	GetSlot(ctx context.Context, id wire.BlobID) ([]byte, *wire.Receipt, error)
 	DeleteBlob(ctx context.Context, id wire.BlobID, capability [32]byte) error
 	// Park has cells kept for somebody who is away, Take takes what was kept for
 	// us. Of a relay that does not park both fail with transport.ErrNothing.

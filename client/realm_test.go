@@ -175,6 +175,14 @@ func (e *endpoint) GetBlob(_ context.Context, id wire.BlobID) ([]byte, error) {
 	return b, nil
 }
 
+func (e *endpoint) GetSlot(ctx context.Context, id wire.BlobID) ([]byte, *wire.Receipt, error) {
+	b, err := e.GetBlob(ctx, id)
+	if err != nil {
+		return nil, nil, err
+	}
+	return b, &wire.Receipt{ID: id, Hash: sha256.Sum256(b)}, nil
+}
+
 func (e *endpoint) DeleteBlob(_ context.Context, id wire.BlobID, _ [32]byte) error {
 	if err := e.asked("delete blob", e.pin); err != nil {
 		return err

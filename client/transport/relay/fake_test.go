@@ -498,6 +498,7 @@ func (f *fake) serveBlob(w http.ResponseWriter, r *http.Request) {
 	case !ok:
 		w.WriteHeader(http.StatusNotFound)
 	case r.Method == http.MethodGet:
+		w.Header().Set("Tacet-Receipt", hex.EncodeToString(f.receipt(p.ID, p.Content)))
 		w.Write(p.Content)
 	default:
 		capability, _ := io.ReadAll(r.Body)

@@ -31,6 +31,7 @@ type request struct {
 type answer struct {
 	status int
 	body   []byte
+	header http.Header
 	who    shown // what TLS showed, nothing without TLS
 }
 
@@ -117,7 +118,7 @@ func (r *Relay) ask(ctx context.Context, q request) (answer, error) {
 		}
 		body = nil // an error's text: the status alone counts
 	}
-	return answer{status: resp.StatusCode, body: body, who: c.who}, nil
+	return answer{status: resp.StatusCode, body: body, header: resp.Header, who: c.who}, nil
 }
 
 // realmPath is where the descriptor is.

@@ -19,7 +19,7 @@ const nothing = "nothing"
 func Inventory() []Table {
 	return []Table{
 		{"blobs", "record", "one row for each blob that there is or was: an id must never be used twice", []Column{
-			{"id", "32 bytes, chosen by a client", "to find the blob", "400 days, to the end of a 30-day span", "whoever knows the id: the ends of an invite, holders of a file"},
+			{"id", "32 bytes, chosen by a client", "to find the blob", "400 days, to the end of a 30-day span", "whoever knows the id: the ends of an invite, holders of a file, members of a group"},
 			{"hash", "SHA-256 of the content", "to sign the same receipt again", "as id", "the content, for whoever has it"},
 			{"capability", "hash of a secret", "to let its maker delete the blob", "until the content goes", nothing},
 			{"until", "a UTC day", "to delete the content then", "until that day", "the day it was stored, within the lives there are"},

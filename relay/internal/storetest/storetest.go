@@ -32,6 +32,7 @@ func Blobs(t *testing.T, open Open) {
 		"a file goes by its capability only":           goesByCapability,
 		"a slot cannot be deleted":                     slotStays,
 		"what is gone is not created again":            goneStaysGone,
+		"a slot is decided once and for all its days":  slotIsDecided,
 		"content goes on its day and the record later": goesOnItsDay,
 		"a full store keeps what it has":               fullKeeps,
 		"buffers are not shared with the caller":       buffersAreOwn,
@@ -180,6 +181,32 @@ func slotStays(t *testing.T, open Open) {
 	create(t, s, e)
 	wantErr(t, s.Delete(t.Context(), e.ID, [32]byte{}, today), blob.ErrDenied)
 	wantContent(t, s, e, today)
+}
+
+// slotIsDecided has somebody come too late on every kind of day that a slot has: a
+// receipt for another content would be the relay's contradiction of itself.
+func slotIsDecided(t *testing.T, open Open) {
+	s, e := open(t, 1<<20), NewEntry(1, 4096)
+	e.Until, e.Forget = today+91, today+420
+	create(t, s, e)
+	late := NewEntry(1, 16<<10)
+	for _, day := range []blob.Day{today, today + 90, today + 91, today + 419} {
+		if _, err := s.Sweep(t.Context(), day); err != nil {
+			t.Fatal(err)
+		}
+		late.Until, late.Forget = day+91, day+420
+		for _, again := range []*blob.Entry{late, e} {
+			hash, err := s.Create(t.Context(), again, day)
+			if day < e.Until {
+				wantErr(t, err, nil)
+			} else {
+				wantErr(t, err, blob.ErrGone)
+			}
+			if hash != e.Hash {
+				t.Errorf("day %d: got hash %x, want that of the first content, %x", day, hash[:4], e.Hash[:4])
+			}
+		}
+	}
 }
 
 func goneStaysGone(t *testing.T, open Open) {
