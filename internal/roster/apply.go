@@ -106,10 +106,10 @@ func Apply(c *Commit) (*Plan, error) {
 		return nil, err
 	}
 	for i, w := range c.Wishes {
-		if i > 0 && c.Wishes[i-1].ID == w.ID {
+		if i > 0 && c.Wishes[i-1].ID == w.ID && order(c.Wishes[i-1].Kind) == order(w.Kind) {
 			return nil, ErrOrder
 		}
-		if err := a.wish(w); err != nil {
+		if err := a.judge(w); err != nil {
 			return nil, err
 		}
 	}
@@ -118,19 +118,22 @@ func Apply(c *Commit) (*Plan, error) {
 
 // Select returns those of the wishes that a commit by c.Maker can carry, in their
 // order, and what is wrong with each other one: c.Wishes is not looked at. Each
-// wish is judged after those before it, so that Apply takes what is returned.
+// wish is judged after those before it, so Apply takes what is returned unless the
+// maker may not commit at all.
 func Select(c *Commit, from []*Wish) (good []*Wish, bad map[WishID]error) {
 	all := slices.Clone(from)
 	Sort(all)
 	bad = map[WishID]error{}
-	for _, w := range all {
+	a := newApplying(c)
+	for i, w := range all {
+		if i > 0 && all[i-1].ID == w.ID && order(all[i-1].Kind) == order(w.Kind) {
+			continue // the same twice
+		}
 		if len(good) == MaxWishes {
 			bad[w.ID] = ErrBounds
 			continue
 		}
-		try := *c
-		try.Wishes = append(slices.Clone(good), w)
-		if _, err := Apply(&try); err != nil {
+		if err := a.judge(w); err != nil {
 			bad[w.ID] = err
 			continue
 		}
@@ -169,12 +172,16 @@ func (a *applying) maker() error {
 	if slices.Contains(a.c.State.Makers, m.Device) {
 		return ErrMaker
 	}
-	for _, w := range a.c.Wishes {
-		if w.Kind != Leave && w.Kind != Revoked {
-			return ErrMaker
-		}
-	}
 	return nil
+}
+
+// judge applies one wish if this committer may carry it. One that is refused
+// changes nothing.
+func (a *applying) judge(w *Wish) error {
+	if _, admin := a.c.State.Rank(a.c.Maker.Root); !admin && w.Kind != Leave && w.Kind != Revoked {
+		return ErrMaker
+	}
+	return a.wish(w)
 }
 
 func (a *applying) find(device key.SignPublic) (Leaf, bool) {
@@ -186,7 +193,7 @@ func (a *applying) find(device key.SignPublic) (Leaf, bool) {
 	return Leaf{}, false
 }
 
-// wish applies one wish.
+// wish applies one wish, by the right of who wishes it.
 func (a *applying) wish(w *Wish) error {
 	if w.Group != a.c.Origin {
 		return ErrForeign

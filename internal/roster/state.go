@@ -182,7 +182,7 @@ func (s *State) Rank(root key.SignPublic) (int, bool) {
 // of lower rank.
 func (s *State) Senior(a, b key.SignPublic) bool {
 	i, ok := s.Rank(a)
-	if !ok || a == b {
+	if !ok {
 		return false
 	}
 	j, admin := s.Rank(b)
