@@ -164,6 +164,70 @@ func TestWishesSayWhatTheirKindNeedsAndNoMore(t *testing.T) {
 	}
 }
 
+func TestCarriedWishesReadBack(t *testing.T) {
+	var all []*Wish
+	for _, w := range everyWish(t) {
+		all = append(all, w)
+	}
+	Sort(all)
+	b, err := Carry(all)
+	if err != nil {
+		t.Fatal(err)
+	}
+	pkg := []byte("package")
+	got, err := Carried(b, [][]byte{pkg, pkg})
+	if err != nil || !reflect.DeepEqual(got, all) {
+		t.Fatalf("got %v, %v", got, err)
+	}
+	if len(all[0].Package)+len(all[1].Package) != 0 {
+		t.Fatal("the test has its packages elsewhere")
+	}
+	for name, adds := range map[string][][]byte{"no package": nil, "one of two": {pkg}, "one too many": {pkg, pkg, pkg}, "another package": {pkg, []byte("other")}, "an empty one": {pkg, nil}} {
+		if _, err := Carried(b, adds); err != ErrCarried {
+			t.Errorf("%s: got %v", name, err)
+		}
+	}
+	whole, err := enc.Marshal(all) // packages in the list
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, b := range map[string][]byte{"packages carried": whole, "nothing": nil, "no list": {0xa0}, "a list of nothing": {0x81, 0xf6}, "more": append(bytes.Clone(b), 0), "cut": b[:len(b)-1]} {
+		if _, err := Carried(b, [][]byte{pkg, pkg}); err != ErrCarried {
+			t.Errorf("%s: got %v", name, err)
+		}
+	}
+	if none, err := Carry(nil); err != nil {
+		t.Error(err)
+	} else if got, err := Carried(none, nil); err != nil || len(got) != 0 {
+		t.Errorf("no wishes: got %v, %v", got, err)
+	}
+	if _, err := Carry(make([]*Wish, MaxWishes+1)); err != ErrCarried {
+		t.Errorf("too many: %v", err)
+	}
+}
+
+func FuzzCarried(f *testing.F) {
+	var all []*Wish
+	for _, w := range everyWish(f) {
+		all = append(all, w)
+	}
+	Sort(all)
+	b, _ := Carry(all)
+	f.Add(b, []byte("package"))
+	f.Fuzz(func(t *testing.T, b, pkg []byte) {
+		for n := range 3 {
+			adds := [][]byte{pkg, pkg}[:n]
+			w, err := Carried(b, adds)
+			if err != nil {
+				continue
+			}
+			if again, err := Carry(w); err != nil || !bytes.Equal(again, b) {
+				t.Errorf("got %x, %v, want %x", again, err, b)
+			}
+		}
+	})
+}
+
 func TestCredentials(t *testing.T) {
 	p, o := newPerson(t, 21, 2), newPerson(t, 22, 1)
 	leaf := []byte("leaf key")

@@ -87,6 +87,9 @@ func (w *Wish) signed() []byte {
 	return b
 }
 
+// genuine reports whether the device that the wish names signed it.
+func (w *Wish) genuine() bool { return key.Verify(w.By, w.Sig, labelWish, w.signed()) }
+
 // Append appends the wish as deterministic CBOR, at most MaxWish bytes. It fails
 // with ErrWish.
 func (w *Wish) Append(b []byte) ([]byte, error) {
@@ -104,7 +107,7 @@ func (w *Wish) Append(b []byte) ([]byte, error) {
 // ErrWish.
 func ParseWish(b []byte) (*Wish, error) {
 	w := new(Wish)
-	if !parse(b, MaxWish, w) || !w.good() || !key.Verify(w.By, w.Sig, labelWish, w.signed()) {
+	if !parse(b, MaxWish, w) || !w.good() || !w.genuine() {
 		return nil, ErrWish
 	}
 	return w, nil
