@@ -53,7 +53,7 @@ const layers = `
 	client/internal/inbox:   client/transport internal/addr internal/key internal/wire
 	client/internal/fetch:   client/transport internal/key internal/wire
 	client/internal/purse:   client/transport internal/key internal/token internal/wire
-	client/internal/vault:   client/internal/contact client/internal/convo client/internal/outbox client/internal/purse internal/key internal/wire
+	client/internal/vault:   client/internal/contact client/internal/convo client/internal/group client/internal/outbox client/internal/purse internal/key internal/wire
 	client:                  client/internal/... client/transport internal/addr internal/content internal/invite internal/key internal/manifest internal/pad internal/sealed internal/token internal/wake internal/wire
 
 	relay/internal/acme:

@@ -3,16 +3,22 @@ package vault
 import (
 	"crypto/rand"
 	"errors"
+	"fmt"
 	"path/filepath"
 	"testing"
 
 	"github.com/ncruces/go-sqlite3/vfs"
 
+	"github.com/tacet-chat/tacet/client/internal/group"
 	"github.com/tacet-chat/tacet/client/internal/purse"
 )
 
-// earlier makes a closed vault look as version 1 wrote it.
-func earlier(t *testing.T, dir string) {
+// earlier makes a closed vault look as an earlier version wrote it.
+func earlier(t *testing.T, dir string, version int64) {
+	have, ok := tablesOf(version)
+	if !ok {
+		t.Fatalf("there was no version %d", version)
+	}
 	t.Helper()
 	k, err := deriveKeys(rootOf(t, dir))
 	if err != nil {
@@ -27,7 +33,7 @@ func earlier(t *testing.T, dir string) {
 		t.Fatal(err)
 	}
 	b := s.Append(nil)
-	sealed, err := seal(k.state, nil, b[:len(b)-8], nil, rand.Reader)
+	sealed, err := seal(k.state, nil, b[:len(b)-8*(tableCount-have)], nil, rand.Reader)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -37,14 +43,30 @@ func earlier(t *testing.T, dir string) {
 	if err := errors.Join(d.close()); err != nil {
 		t.Fatal(err)
 	}
-	tamper(t, dir, "DROP TABLE purse", "PRAGMA user_version = 1")
+	tamper(t, dir, older(version)...)
 }
 
-func TestVaultOfVersion1GetsItsPurse(t *testing.T) {
+// older is the SQL that takes the later tables away.
+func older(version int64) (sql []string) {
+	have, _ := tablesOf(version)
+	all := tables()
+	for _, table := range all[have:] {
+		sql = append(sql, "DROP TABLE "+string(table))
+	}
+	return append(sql, fmt.Sprintf("PRAGMA user_version = %d", version))
+}
+
+func TestEarlierVaultGetsItsTables(t *testing.T) {
+	for _, version := range []int64{1, 2} {
+		t.Run(fmt.Sprint(version), func(t *testing.T) { extended(t, version) })
+	}
+}
+
+func extended(t *testing.T, version int64) {
 	dir := sample(t)
 	tamper(t, dir, "DROP TABLE aside")
 	before := rowsOf(t, dir)
-	earlier(t, dir)
+	earlier(t, dir, version)
 	for range 2 { // the second time it is a vault like any other
 		if err := use(t, dir); err != nil {
 			t.Fatalf("got %v, want the rows of before", err)
@@ -59,22 +81,31 @@ func TestVaultOfVersion1GetsItsPurse(t *testing.T) {
 	}
 	defer v.Close()
 	update(t, v, func(tx *Tx) error {
+		if err := (Store{tx}).PutGroup(&group.Record{ID: group.ID{1}, Name: "walkers"}); err != nil {
+			return err
+		}
 		return Store{tx}.PutPurseRealm(&purse.Realm{Pin: [32]byte{1}, Name: "relay.example"})
 	})
 }
 
-// A purse cannot be taken away by saying that the vault is of before there was one.
-func TestPurseIsNotTakenAway(t *testing.T) {
-	v, dir := newVault(t)
-	update(t, v, func(tx *Tx) error {
-		return Store{tx}.PutPurseRealm(&purse.Realm{Pin: [32]byte{1}})
-	})
-	if err := v.Close(); err != nil {
-		t.Fatal(err)
-	}
-	tamper(t, dir, "DROP TABLE purse", "PRAGMA user_version = 1")
-	if _, err := Open(dir, pass); !errors.Is(err, ErrDamaged) {
-		t.Errorf("got %v, want %v", err, ErrDamaged)
+// Neither purse nor groups can be taken away by saying that the vault is of before
+// there were any.
+func TestTablesAreNotTakenAway(t *testing.T) {
+	for _, version := range []int64{1, 2} {
+		v, dir := newVault(t)
+		update(t, v, func(tx *Tx) error {
+			if err := (Store{tx}).PutGroup(&group.Record{ID: group.ID{1}}); err != nil {
+				return err
+			}
+			return Store{tx}.PutPurseRealm(&purse.Realm{Pin: [32]byte{1}})
+		})
+		if err := v.Close(); err != nil {
+			t.Fatal(err)
+		}
+		tamper(t, dir, older(version)...)
+		if _, err := Open(dir, pass); !errors.Is(err, ErrDamaged) {
+			t.Errorf("version %d: got %v, want %v", version, err, ErrDamaged)
+		}
 	}
 }
 

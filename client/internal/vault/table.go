@@ -17,10 +17,20 @@ const (
 	Invite   Table = "invite"   // invites we made; H unique
 	Fragment Table = "fragment" // parts of what is not whole yet
 	Purse    Table = "purse"    // what pays relays; H unique
+
+	Group        Table = "mlsgroup"     // groups; H unique
+	Epoch        Table = "epoch"        // their epochs; H unique
+	EpochPart    Table = "epochpart"    // pieces of what is large of an epoch
+	GroupMessage Table = "groupmessage" // messages of ours in groups that wait for acks; H unique
+	GroupSeen    Table = "groupseen"    // what came in groups and must not count twice; H unique
+	KeyPackage   Table = "keypackage"   // key packages, ours and others'; H unique
+	GroupCopy    Table = "groupcopy"    // copies of messages that wait for a leaf's ack
+	CopyBody     Table = "copybody"     // what the copies say; H unique
+	GroupLine    Table = "groupline"    // conversations of groups; H unique
 )
 
 const (
-	tableCount = 11
+	tableCount = 20
 	// maxID bounds row ids: the table's number stands above it in the ledger.
 	maxID = 1<<56 - 1
 )
@@ -28,7 +38,8 @@ const (
 // tables returns the tables in the order of their numbers, which are part of
 // the format: new ones go to the end.
 func tables() [tableCount]Table {
-	return [tableCount]Table{Meta, Contact, Session, Route, Event, Outbox, Seen, Owed, Invite, Fragment, Purse}
+	return [tableCount]Table{Meta, Contact, Session, Route, Event, Outbox, Seen, Owed, Invite, Fragment, Purse,
+		Group, Epoch, EpochPart, GroupMessage, GroupSeen, KeyPackage, GroupCopy, CopyBody, GroupLine}
 }
 
 // number returns the table's number, from 1.
@@ -44,7 +55,7 @@ func (t Table) number() (int, error) {
 // unique says that no two rows may have the same H.
 func (t Table) unique() bool {
 	switch t {
-	case Meta, Contact, Seen, Invite, Owed, Purse:
+	case Meta, Contact, Seen, Invite, Owed, Purse, Group, Epoch, GroupMessage, GroupSeen, KeyPackage, CopyBody, GroupLine:
 		return true
 	}
 	return false
@@ -64,15 +75,17 @@ func (t Table) ledgerID(id int64) (int64, error) {
 }
 
 // schemaVersion is in user_version. A change of anything below raises it.
-const schemaVersion = 2
+const schemaVersion = 3
 
 // tablesOf says how many tables a vault of a schema version has: version 1 had
-// no purse. Later tables were added behind the earlier ones, so the count says
+// no purse, version 2 no groups. Later tables were added behind the earlier ones, so the count says
 // all.
 func tablesOf(version int64) (n int, ok bool) {
 	switch version {
 	case 1:
 		return 10, true
+	case 2:
+		return 11, true
 	case schemaVersion:
 		return tableCount, true
 	}

@@ -154,7 +154,7 @@ func TestTamperedRowsAreCaught(t *testing.T) {
 				" ELSE (SELECT n FROM ledger WHERE id = 3 << 56 | 1) END WHERE id IN (3 << 56 | 1, 3 << 56 | 3)"}, ErrDamaged},
 		{"the state removed", []string{"DELETE FROM state"}, ErrDamaged},
 		{"the state emptied", []string{"UPDATE state SET v = x''"}, ErrDamaged},
-		{"a later schema", []string{"PRAGMA user_version = 3"}, ErrNewer},
+		{"a later schema", []string{"PRAGMA user_version = 4"}, ErrNewer},
 		{"no schema version", []string{"PRAGMA user_version = 0"}, ErrDamaged},
 		{"one table more", []string{"CREATE TABLE more (id INTEGER PRIMARY KEY)"}, ErrDamaged},
 		{"one index less", []string{"DROP INDEX event_h"}, ErrDamaged},
