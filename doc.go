@@ -20,6 +20,8 @@
 //	sealed   the seal on every cell, and the HPKE seal on first contact
 //	wake     tickets, proofs and pushes that wake a sleeping device
 //	invite   what one person hands another, and the bundle it names
+//	stream   seals byte strings of any length in chunks
+//	link     two devices of one person meet: code, handshake, digits to compare
 //	hunt     looks for byte strings that must not be there
 //	waketest    a push service; for tests
 //	vectortest  finds public test vectors and the examples of the pages; for tests

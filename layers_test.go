@@ -33,6 +33,7 @@ const layers = `
 	internal/sealed:    internal/key internal/wire
 	internal/pqxdh:     internal/key
 	internal/token:     internal/key internal/wire
+	internal/stream:    internal/key
 	internal/braid:     internal/key
 	internal/ratchet:   internal/braid internal/key internal/wire
 	internal/session:   internal/key internal/wire internal/manifest internal/pqxdh internal/ratchet
@@ -140,9 +141,9 @@ var onlyIn = map[string]string{
 	"github.com/spf13/cobra":                     "cmd/...",
 	"github.com/nats-io/nats.go":                 "relay/internal/bus/natslink",
 	"github.com/nats-io/nats-server/v2/server":   "relay/internal/bus/natslink",
-	"crypto/hpke":                                "internal/key internal/mls internal/sealed internal/wake",
+	"crypto/hpke":                                "internal/key internal/link internal/mls internal/sealed internal/wake",
 	"golang.org/x/crypto/nacl/secretbox":         "relay/internal/park",
-	"golang.org/x/crypto/chacha20poly1305":       "internal/mls internal/sealed internal/slot internal/invite client/internal/vault",
+	"golang.org/x/crypto/chacha20poly1305":       "internal/mls internal/sealed internal/invite internal/link internal/slot internal/stream client/internal/vault",
 
 	"github.com/cloudflare/circl/pke/kyber/kyber768": "internal/braid",
 }

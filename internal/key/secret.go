@@ -85,6 +85,10 @@ type (
 	VaultRole struct{}
 	// WakeRole is the role of what push keys, or the proofs of a gateway, are derived from.
 	WakeRole struct{}
+	// StreamRole is the role of what the keys of a sealed stream are derived from.
+	StreamRole struct{}
+	// LinkRole is the role of what two devices that are being linked share.
+	LinkRole struct{}
 )
 
 func (SignRole) size() int    { return 32 }
@@ -106,6 +110,8 @@ func (EncapsRole) size() int  { return 32 }
 func (BundleRole) size() int  { return 32 }
 func (VaultRole) size() int   { return 32 }
 func (WakeRole) size() int    { return 32 }
+func (StreamRole) size() int  { return 32 }
+func (LinkRole) size() int    { return 32 }
 
 // The secrets of Tacet, by role.
 type (
@@ -148,6 +154,10 @@ type (
 	Vault = Secret[VaultRole]
 	// Wake is what push keys, or the proofs of a gateway, are derived from. 32 bytes.
 	Wake = Secret[WakeRole]
+	// Stream is what the keys of a sealed stream are derived from. 32 bytes.
+	Stream = Secret[StreamRole]
+	// Link is what two devices that are being linked share. 32 bytes.
+	Link = Secret[LinkRole]
 )
 
 // New copies b into a secret. It fails with ErrSize unless b has the role's size.
