@@ -10,7 +10,9 @@ type Capabilities struct {
 	Credentials []CredentialType
 }
 
-func u16s[T ~uint16](r *reader) []T { return list(r, func(r *reader) T { return T(r.u16()) }) }
+func u16s[T ~uint16](r *reader) []T {
+	return listOf(r, maxCapabilities, func(r *reader) T { return T(r.u16()) })
+}
 
 func appendU16s[T ~uint16](b []byte, v []T) []byte {
 	return appendList(b, v, func(b []byte, t T) []byte { return appendU16(b, uint16(t)) })
@@ -32,6 +34,11 @@ func (c Capabilities) append(b []byte) []byte {
 	b = appendU16s(b, c.Extensions)
 	b = appendU16s(b, c.Proposals)
 	return appendU16s(b, c.Credentials)
+}
+
+// bounded reports whether others read the lists.
+func (c *Capabilities) bounded() bool {
+	return max(len(c.Versions), len(c.Suites), len(c.Extensions), len(c.Proposals), len(c.Credentials)) <= maxCapabilities
 }
 
 // RequiredCapabilities is what every member of a group must be able to do (RFC 9420,

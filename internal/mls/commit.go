@@ -38,7 +38,7 @@ type commit struct {
 }
 
 func readCommit(r *reader) *commit {
-	c := &commit{Proposals: list(r, readProposalOrRef)}
+	c := &commit{Proposals: listOf(r, maxProposals, readProposalOrRef)}
 	if r.present() {
 		c.Path = readUpdatePath(r)
 	}

@@ -10,7 +10,7 @@
 //
 // The files, by the sections of RFC 9420 that they follow:
 //
-//	2       codec.go                               presentation language, limits
+//	2       codec.go bounds.go                     presentation language, limits
 //	4.1, C  treemath.go                            indices of nodes
 //	5.1     suite.go kdf.go sign.go hpke.go weakkey.go aead.go    cipher suites and their functions
 //	5.3     credential.go env.go                   who somebody is

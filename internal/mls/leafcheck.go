@@ -21,16 +21,19 @@ type leafRules struct {
 // the leaf in it, that they are others than those of the leaf that it replaces by the
 // rules for proposals and by applyPath. It fails with ErrInvalid and ErrMalformed.
 func (r leafRules) check(l *LeafNode, want LeafSource, at LeafIndex) error {
+	tbs := l.tbs(r.context.GroupID, at)
 	switch {
 	case r.authenticate == nil:
 		return fail(ErrArgument, "5.3.1", "no Authentication Service")
 	case want != 0 && l.Source != want:
 		return invalid("7.3", "leaf node source")
+	case len(tbs) > maxLeafSize, !l.Capabilities.bounded():
+		return invalid("7.3", "size of a leaf node")
 	case !r.p.checkHPKEKey(l.EncryptionKey):
 		return invalid("7.3", "encryption key of a leaf")
 	case !r.p.checkSignatureKey(l.SignatureKey):
 		return invalid("7.3", "signature key of a leaf")
-	case !r.p.verifyWithLabel(l.SignatureKey, labelLeafNode, l.tbs(r.context.GroupID, at), l.Signature):
+	case !r.p.verifyWithLabel(l.SignatureKey, labelLeafNode, tbs, l.Signature):
 		return invalid("7.3", "signature of a leaf node")
 	case r.checkLifetime && l.Source == LeafKeyPackage && !l.Lifetime.contains(r.now):
 		return invalid("7.3", "lifetime of a leaf node")

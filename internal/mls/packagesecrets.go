@@ -68,6 +68,7 @@ func NewKeyPackage(env Env, l LeafParams, extensions []Extension) (*KeyPackage, 
 // check is what RFC 9420, Section 10.1, asks of a key package apart from its leaf
 // node, for a group of suite p.
 func (k *KeyPackage) check(p *suiteParams) error {
+	tbs := k.tbs(nil)
 	switch {
 	case k.Version != Version:
 		return fail(ErrUnsupported, "10.1", "version of a key package")
@@ -75,13 +76,15 @@ func (k *KeyPackage) check(p *suiteParams) error {
 		return invalid("10.1", "key package is for another suite")
 	case k.Leaf.Source != LeafKeyPackage:
 		return invalid("10.1", "source of a key package's leaf")
+	case len(tbs) > maxPackageSize, len(k.Leaf.appendUnsigned(nil)) > maxLeafSize, !k.Leaf.Capabilities.bounded():
+		return invalid("10.1", "size of a key package")
 	case equal(k.InitKey, k.Leaf.EncryptionKey):
 		return invalid("10.1", "init key is the encryption key")
 	case !p.checkHPKEKey(k.InitKey):
 		return invalid("10.1", "init key")
 	case !distinct(k.Extensions):
 		return invalid("13.4", "an extension of a key package stands twice")
-	case !p.verifyWithLabel(k.Leaf.SignatureKey, labelKeyPackage, k.tbs(nil), k.Signature):
+	case !p.verifyWithLabel(k.Leaf.SignatureKey, labelKeyPackage, tbs, k.Signature):
 		return invalid("10.1", "signature of a key package")
 	}
 	for _, e := range k.Extensions {

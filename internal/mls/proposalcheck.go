@@ -90,6 +90,9 @@ func checkGroupExtensions(env Env, list []Extension) error {
 	if !distinct(list) {
 		return invalid("13.4", "extension is there twice")
 	}
+	if len(list) > maxExtensions || len(appendExtensions(nil, list)) > maxGroupExtensions {
+		return invalid("12.1.7", "size of the group's extensions")
+	}
 	if data, ok := findExtension(list, ExtRequiredCapabilities); ok {
 		if _, err := parseRequiredCapabilities(data); err != nil {
 			return err

@@ -64,7 +64,9 @@ func (r proposalRules) memberList(list []listed, committer Sender) error {
 			if psks[id] {
 				return invalid("12.2", "one PSK twice")
 			}
-			psks[id] = true
+			if psks[id] = true; len(psks) > MaxPSKs {
+				return invalid("8.4", "too many pre-shared keys")
+			}
 		case ProposalGroupContext:
 			if context {
 				return invalid("12.2", "two changes of the extensions")
@@ -117,7 +119,9 @@ func (r proposalRules) externalList(list []listed, _ Sender) error {
 			if psks[id] {
 				return invalid("12.2", "one PSK twice")
 			}
-			psks[id] = true
+			if psks[id] = true; len(psks) > MaxPSKs {
+				return invalid("8.4", "too many pre-shared keys")
+			}
 		}
 	}
 	switch {

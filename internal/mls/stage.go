@@ -31,6 +31,9 @@ func (g *Group) Stage(env Env, c CommitParams) (*Staged, error) {
 	for _, p := range c.Proposals {
 		content.Proposals = append(content.Proposals, proposalOrRef{Proposal: p})
 	}
+	if len(content.Proposals) > maxProposals {
+		return nil, fail(ErrArgument, "12.4", "too many proposals for one commit")
+	}
 	list, err := g.resolve(content, Sender{Type: SenderMember, Leaf: g.self})
 	if err != nil {
 		return nil, err
