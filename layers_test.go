@@ -39,7 +39,7 @@ const layers = `
 	internal/session:   internal/key internal/wire internal/manifest internal/pqxdh internal/ratchet
 	internal/invite:    internal/key internal/wire internal/addr internal/manifest internal/pqxdh
 	internal/slot:      internal/key internal/wire
-	internal/roster:    internal/key internal/manifest
+	internal/roster:    internal/key internal/manifest internal/wire
 
 	client/transport:
 	client/transport/transporttest: client/transport
