@@ -34,6 +34,7 @@ const layers = `
 	internal/pqxdh:     internal/key
 	internal/token:     internal/key internal/wire
 	internal/stream:    internal/key
+	internal/link:      internal/key internal/manifest internal/stream internal/wire
 	internal/braid:     internal/key
 	internal/ratchet:   internal/braid internal/key internal/wire
 	internal/session:   internal/key internal/wire internal/manifest internal/pqxdh internal/ratchet
