@@ -168,6 +168,7 @@ type Change struct {
 	Words   []*Word
 	Slots   []*SlotCall
 	Routes  bool      // the set of own addresses changed
+	Heard   []Device  // devices that just proved to be there
 	Next    time.Time // when Tick wants to be called, zero: no earlier than was said before
 }
 
