@@ -54,9 +54,6 @@ func (c *commit) append(b []byte) []byte {
 	return b
 }
 
-// maxPath is how many nodes a path may have: the levels above MaxLeaves leaves.
-const maxPath = 20
-
 // updatePath is UpdatePath (RFC 9420, Section 7.6).
 type updatePath struct {
 	Leaf  *LeafNode
@@ -69,7 +66,7 @@ type updatePathNode struct {
 }
 
 func readUpdatePath(r *reader) *updatePath {
-	return &updatePath{Leaf: readLeafNode(r), Nodes: listOf(r, maxPath, func(r *reader) updatePathNode {
+	return &updatePath{Leaf: readLeafNode(r), Nodes: listOf(r, maxDepth, func(r *reader) updatePathNode {
 		return updatePathNode{EncryptionKey: r.vec(), Secrets: list(r, readHPKECiphertext)}
 	})}
 }

@@ -107,7 +107,7 @@ func (g *Group) readPublic(b []byte) bool {
 	r := reader{b: b}
 	g.context = readGroupContext(&r)
 	g.p = g.context.Suite.params()
-	nodes := list(&r, readOptionalNode)
+	nodes := readNodes(&r)
 	if g.p == nil || r.fail {
 		return false
 	}

@@ -56,8 +56,12 @@ func (n *node) appendOptional(b []byte) []byte {
 // parseNodes reads the ratchet_tree extension (RFC 9420, Section 12.4.3.3): the
 // nodes from the left, without the blank ones at the end.
 func parseNodes(b []byte) ([]*node, error) {
-	return parse(b, "ratchet tree", func(r *reader) []*node { return list(r, readOptionalNode) })
+	return parse(b, "ratchet tree", func(r *reader) []*node { return readNodes(r) })
 }
+
+// readNodes reads them without the length of the whole. More than a tree can have are not
+// read: a blank one takes a byte.
+func readNodes(r *reader) []*node { return listOf(r, 2*MaxLeaves-1, readOptionalNode) }
 
 func appendNodes(b []byte, nodes []*node) []byte {
 	return appendList(b, nodes, func(b []byte, n *node) []byte { return n.appendOptional(b) })

@@ -39,7 +39,7 @@ func newTree(p *suiteParams, first *LeafNode) tree {
 // join makes the subtree at x of a node and the two halves below it.
 func (t tree) join(x NodeIndex, n *node, left, right *subtree) *subtree {
 	if left.blank() && right.blank() { // no parent stands over blank leaves alone
-		return t.blankTree(x, x.level())
+		return &subtree{hash: t.p.parentTreeHash(nil, left.hash, right.hash), credentials: anyCredential}
 	}
 	return &subtree{
 		node: n, left: left, right: right,

@@ -248,9 +248,41 @@ func TestParentKeyIsNone(t *testing.T) {
 // TestFullTree: a tree does not grow without bound.
 func TestFullTree(t *testing.T) {
 	tr := newTree(SuiteX25519AES128.params(), bareLeaf(LeafKeyPackage))
-	tr.depth = 20
+	tr.depth = maxDepth
 	tr.root = &subtree{members: MaxLeaves}
 	if _, _, err := tr.add(bareLeaf(LeafKeyPackage)); !errors.Is(err, ErrInvalid) {
 		t.Errorf("got %v, want %v", err, ErrInvalid)
+	}
+}
+
+// TestWideTree: two members and blank leaves between them are few bytes in a Welcome. What
+// they take to read grows with the leaves, and those are bounded.
+func TestWideTree(t *testing.T) {
+	p := SuiteX25519AES128.params()
+	wide := func(leaves int) []byte {
+		nodes := make([]*node, 2*leaves-1)
+		nodes[0], nodes[2*leaves-2] = &node{Leaf: bareLeaf(LeafKeyPackage)}, &node{Leaf: bareLeaf(LeafKeyPackage)}
+		return appendNodes(nil, nodes)
+	}
+	if _, err := parseNodes(wide(MaxLeaves + 1)); !errors.Is(err, ErrMalformed) {
+		t.Errorf("a leaf too many: got %v, want %v", err, ErrMalformed)
+	}
+	cost := func(leaves int) int {
+		b := wide(leaves)
+		before := heapAllocated()
+		nodes, err := parseNodes(b)
+		if err != nil {
+			t.Fatal(err)
+		}
+		tr, err := treeOf(p, nodes)
+		if err != nil || tr.count() != 2 || int(tr.width()) != leaves {
+			t.Fatalf("got %d of %d leaves, %v", tr.count(), tr.width(), err)
+		}
+		return int(heapAllocated() - before)
+	}
+	bytes := cost(MaxLeaves)
+	t.Logf("%d bytes for %d leaves", bytes, MaxLeaves)
+	if each := bytes / MaxLeaves; each > 4096 {
+		t.Errorf("reading a wide tree takes %d bytes for a leaf", each)
 	}
 }

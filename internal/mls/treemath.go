@@ -9,9 +9,14 @@ type LeafIndex uint32
 // odd (RFC 9420, Section 4.1 and Appendix C).
 type NodeIndex uint32
 
-// MaxLeaves is how many leaves a tree can have: 2^20. RFC 9420 has no bound; this one keeps
-// indices and allocations small.
-const MaxLeaves = 1 << 20
+// MaxLeaves is how many leaves a tree can have: 2^16, blank ones included. RFC 9420 has
+// no bound. A Welcome of MaxMessage bytes has room for a sixth of it; a tree of two
+// members with blank leaves between them is small in a message and as much work as a full
+// one.
+const MaxLeaves = 1 << maxDepth
+
+// maxDepth is how many levels of parents a tree can have.
+const maxDepth = 16
 
 // Node is the node of a leaf.
 func (i LeafIndex) Node() NodeIndex { return NodeIndex(i) << 1 }
