@@ -45,6 +45,10 @@ func (s *pendingProposals) add(ref ProposalRef, sender Sender, p *Proposal) erro
 	return nil
 }
 
+func (s *pendingProposals) has(ref ProposalRef) bool {
+	return slices.ContainsFunc(s.list, func(p pendingProposal) bool { return p.ref == ref })
+}
+
 // byRef is all of them by their reference.
 func (s *pendingProposals) byRef() map[ProposalRef]pendingProposal {
 	m := make(map[ProposalRef]pendingProposal, len(s.list))

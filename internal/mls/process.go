@@ -15,7 +15,9 @@ type Received struct {
 // Process takes a message of others: application data, whose key is deleted; a
 // proposal, which is pending from then on; or a commit, which it only stages: the
 // group stays in its epoch and keeps the key of the commit, so that the commit can be
-// processed again, by a clone or after a restart, and another one beside it.
+// processed again, by a clone or after a restart, and another one beside it. The key of a
+// proposal stays, too, as the proposal does: whether a commit opens must not depend on
+// what its maker said before to this member alone.
 //
 // It fails with ErrWrongGroup, ErrPastEpoch, ErrFutureEpoch, ErrDecrypt, ErrUsed,
 // ErrTooFar, ErrOwn, ErrMalformed, ErrUnsupported, ErrInvalid, ErrMissingProposal,
@@ -40,9 +42,10 @@ func (g *Group) Process(env Env, m *Message) (*Received, error) {
 		if err := g.rules(env, false).alone(listed{proposal: c.Proposal, sender: c.Sender}); err != nil {
 			return nil, err
 		}
-		if err := g.proposals.add(out.Ref, c.Sender, c.Proposal); err != nil {
-			return nil, err
+		if m.Wire == WirePrivate && g.proposals.has(out.Ref) {
+			return nil, fail(ErrUsed, "9.2", "proposal is pending already")
 		}
+		return out.orFail(g.proposals.add(out.Ref, c.Sender, c.Proposal))
 	case ContentCommit:
 		out.Staged, err = g.processCommit(env, a)
 		return out.orFail(err)
