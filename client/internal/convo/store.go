@@ -13,6 +13,7 @@ import (
 	"errors"
 
 	"github.com/tacet-chat/tacet/client/internal/contact"
+	"github.com/tacet-chat/tacet/internal/key"
 	"github.com/tacet-chat/tacet/internal/wire"
 )
 
@@ -98,6 +99,16 @@ type Event struct {
 	Left    int            `cbor:"8,keyasint"`  // parts that wait for an ack
 	Expires int64          `cbor:"9,keyasint"`  // unix seconds; 0: never
 	Parked  int64          `cbor:"10,keyasint"` // unix seconds until which their relay keeps all that waits of it; 0: it does not
+
+	Group *GroupPart `cbor:"20,keyasint,omitempty"` // of a group's conversation
+}
+
+// GroupPart is what an event of a group has beside what others have. Contact is
+// below zero: minus the number of the group's conversation.
+type GroupPart struct {
+	By      key.SignPublic `cbor:"1,keyasint"` // root of who said or did it; zeros: nobody
+	Reached int            `cbor:"2,keyasint"` // outgoing: how many devices have it
+	Of      int            `cbor:"3,keyasint"`
 }
 
 // Row is one copy of one message waiting for its device's ack.

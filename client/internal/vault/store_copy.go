@@ -3,7 +3,9 @@ package vault
 import (
 	"crypto/sha256"
 	"encoding/binary"
+	"errors"
 
+	"github.com/tacet-chat/tacet/client/internal/convo"
 	"github.com/tacet-chat/tacet/client/internal/group"
 	"github.com/tacet-chat/tacet/internal/wire"
 )
@@ -240,4 +242,46 @@ func (s Store) eachH(t Table, h []byte, f func(Row) error) error {
 		}
 	}
 	return nil
+}
+
+// Events of a group: A = minus the number of its line; B as of others; H = line 8 ‖
+// message 8.
+
+// PutGroupEvent writes an event of the line that has an origin, and names the line in it.
+func (s Store) PutGroupEvent(origin group.ID, e *convo.Event) error {
+	l, err := s.Line(origin)
+	if err != nil {
+		return err
+	}
+	e.Contact = -l.ID
+	received := int64(1)
+	if e.Out {
+		received = 0
+	}
+	return s.put(Event, &e.Seq, e.Contact, received, messageKey(l.ID, e.Message), e)
+}
+
+// GroupEvent finds a message of ours in a line, or fails with convo.ErrGone.
+func (s Store) GroupEvent(origin group.ID, m wire.MessageID) (*convo.Event, error) {
+	l, err := s.Line(origin)
+	if errors.Is(err, group.ErrUnknown) {
+		return nil, convo.ErrGone
+	}
+	if err != nil {
+		return nil, err
+	}
+	var found *convo.Event
+	err = s.eachH(Event, messageKey(l.ID, m), func(row Row) error {
+		if row.A != -l.ID || row.B != 0 {
+			return nil
+		}
+		found = &convo.Event{}
+		err := decode(Event, row, found)
+		found.Seq, found.Contact = row.ID, row.A
+		return err
+	})
+	if err == nil && found == nil {
+		err = convo.ErrGone
+	}
+	return found, err
 }

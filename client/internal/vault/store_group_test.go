@@ -289,3 +289,41 @@ func TestLineOutlivesItsGroups(t *testing.T) {
 		return nil
 	})
 }
+
+func TestNotesAreFoundByTheirBeginnings(t *testing.T) {
+	v, _ := newVault(t)
+	names := []string{"g/01/need", "g/01/opened/3/aa", "g/01/opened/3/bb", "g/01/opened/30/cc", "g/02/opened/3/dd", "join/01/aa/x", "lone"}
+	update(t, v, func(tx *Tx) error {
+		for _, n := range names {
+			for _, value := range []string{"old", "of " + n} {
+				if err := (Store{tx}).PutNote(n, []byte(value)); err != nil {
+					return err
+				}
+			}
+		}
+		return nil
+	})
+	update(t, v, func(tx *Tx) error {
+		s := Store{tx}
+		for prefix, want := range map[string][]string{
+			"g/01/opened/3/": names[1:3], "g/01/": names[:4], "g/0": names[:5], "": names, "join/01/": {"join/01/aa/x"}, "lone": {"lone"}, "g/03/": nil,
+		} {
+			if got, err := s.Notes(prefix); err != nil || !reflect.DeepEqual(got, want) {
+				t.Errorf("%q: got %q, %v, want %q", prefix, got, err, want)
+			}
+		}
+		if b, err := s.Note("g/01/need"); err != nil || string(b) != "of g/01/need" {
+			t.Errorf("got %q, %v", b, err)
+		}
+		if err := s.DeleteNotes("g/01/opened/3/"); err != nil {
+			return err
+		}
+		if _, err := s.Note(names[1]); !errors.Is(err, group.ErrUnknown) {
+			t.Errorf("got %v, want ErrUnknown", err)
+		}
+		if got, err := s.Notes("g/"); err != nil || len(got) != 3 {
+			t.Errorf("got %q, %v, want three left", got, err)
+		}
+		return nil
+	})
+}

@@ -27,10 +27,11 @@ const (
 	GroupCopy    Table = "groupcopy"    // copies of messages that wait for a leaf's ack
 	CopyBody     Table = "copybody"     // what the copies say; H unique
 	GroupLine    Table = "groupline"    // conversations of groups; H unique
+	GroupNote    Table = "groupnote"    // small things that groups keep; H unique
 )
 
 const (
-	tableCount = 20
+	tableCount = 21
 	// maxID bounds row ids: the table's number stands above it in the ledger.
 	maxID = 1<<56 - 1
 )
@@ -39,7 +40,7 @@ const (
 // the format: new ones go to the end.
 func tables() [tableCount]Table {
 	return [tableCount]Table{Meta, Contact, Session, Route, Event, Outbox, Seen, Owed, Invite, Fragment, Purse,
-		Group, Epoch, EpochPart, GroupMessage, GroupSeen, KeyPackage, GroupCopy, CopyBody, GroupLine}
+		Group, Epoch, EpochPart, GroupMessage, GroupSeen, KeyPackage, GroupCopy, CopyBody, GroupLine, GroupNote}
 }
 
 // number returns the table's number, from 1.
@@ -55,7 +56,7 @@ func (t Table) number() (int, error) {
 // unique says that no two rows may have the same H.
 func (t Table) unique() bool {
 	switch t {
-	case Meta, Contact, Seen, Invite, Owed, Purse, Group, Epoch, GroupMessage, GroupSeen, KeyPackage, CopyBody, GroupLine:
+	case Meta, Contact, Seen, Invite, Owed, Purse, Group, Epoch, GroupMessage, GroupSeen, KeyPackage, CopyBody, GroupLine, GroupNote:
 		return true
 	}
 	return false
