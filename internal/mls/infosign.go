@@ -56,6 +56,8 @@ func checkGroupInfo(env Env, info *GroupInfo, aside []byte) (tree, error) {
 		return none, fail(ErrUnsupported, "12.4.3.1", "version of a group")
 	case p == nil:
 		return none, fail(ErrUnsupported, "12.4.3.1", "cipher suite of a group")
+	case len(c.GroupID) == 0:
+		return none, invalid("12.4.3.1", "group without an identifier")
 	case !distinct(info.Extensions):
 		return none, invalid("13.4", "an extension of a group stands twice")
 	}

@@ -5,9 +5,16 @@ type JoinParams struct {
 	Tree []byte // the ratchet tree, if it comes aside
 	// Predecessor is the group that the new one follows or branches off, if it does.
 	// It is only read. For the successor of a reinitialised group it is that group
-	// in its last epoch. That the Welcome does come from it is checked only if the
-	// Welcome says that it comes from any: a plain group may use its keys, too.
+	// in its last epoch. With no Usage, that the Welcome does come from it is checked only
+	// if the Welcome says that it comes from any: a plain group may use its keys, too.
 	Predecessor *Group
+	// Usage is what the new group has to be to Predecessor: its successor (UsageReInit),
+	// a branch of it (UsageBranch), neither of any group (UsageApplication). With 0 it
+	// is what the Welcome says.
+	Usage PSKUsage
+	// Lineage is that of other states of this group in this process, so that a Welcome
+	// that is used again speaks no generation twice; nil is a new one.
+	Lineage *Lineage
 }
 
 // Join joins a group by a Welcome, with the key package that it was made for and its
@@ -43,7 +50,7 @@ func Join(env Env, m *Message, k *KeyPackage, secrets *KeyPackageSecrets, params
 	if err != nil {
 		return nil, err
 	}
-	if err := gs.checkSuccession(info, params.Predecessor); err != nil {
+	if err := gs.checkSuccession(info, params); err != nil {
 		return nil, err
 	}
 	t, err := checkGroupInfo(env, info, params.Tree)
@@ -59,7 +66,7 @@ func Join(env Env, m *Message, k *KeyPackage, secrets *KeyPackageSecrets, params
 	}
 	g := newGroup(groupParts{
 		p: p, context: info.Context, tree: t, private: private, signer: secrets.Signature.Clone(),
-		secrets: p.epochOf(joiner, psk, info.Context.append(nil)),
+		secrets: p.epochOf(joiner, psk, info.Context.append(nil)), lineage: params.Lineage,
 	})
 	if !macEqual(g.confirmationTag, info.ConfirmationTag) {
 		g.Drop()

@@ -97,6 +97,16 @@ func (l *Lineage) prune() {
 	}
 }
 
+// entriesNow are the counters as they are.
+func (l *Lineage) entriesNow() (list []spoken) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, s := range l.entries {
+		list = append(list, spoken{id: s.id, next: s.next})
+	}
+	return list
+}
+
 // next takes a generation that no clone has spoken, at least that one. It fails with
 // ErrArgument if there is none left.
 func (l *Lineage) next(s *spoken, kind ratchetKind, least uint32) (uint32, error) {

@@ -121,6 +121,23 @@ func (e *epochShared) here(groupID []byte, epoch uint64) error {
 // lineage is for the messages of the next epoch.
 func (m *messages) lineage() *Lineage { return m.e.lineage }
 
+// rehome moves the messages, with all that their lineage has counted, into another. It
+// fails with ErrArgument if clones are in the old one: they would not count with these.
+func (m *messages) rehome(l *Lineage) error {
+	e := m.e
+	if e.lineage == l {
+		return nil
+	}
+	if e.refs.Load() != 1 {
+		return fail(ErrArgument, "", "commit of another lineage, which has clones there")
+	}
+	entered := l.enter(e.id(), !m.past)
+	l.merge(e.lineage.entriesNow())
+	e.lineage.leave(e.spoken, !m.past)
+	e.lineage, e.spoken = l, entered
+	return nil
+}
+
 func (m *messages) clone() *messages {
 	return &messages{e: m.e.share(!m.past), tree: m.tree.clone(), past: m.past}
 }

@@ -60,14 +60,20 @@ func (s *Staged) Drop() {
 
 // Merge enters the epoch that a staged commit leads to. The secrets of the epoch that
 // is left are wiped; take [Group.Past] before, to open what comes late. Proposals of
-// the old epoch are gone. It fails with ErrStale for a commit that starts from another
-// epoch or was merged already.
+// the old epoch are gone. A commit that was read into another [Lineage] comes into that of
+// the group. It fails with ErrStale for a commit that starts from another epoch or was
+// merged already, and with ErrArgument if it has clones in another lineage.
 func (g *Group) Merge(s *Staged) error {
 	if s.next == nil || g.identity() != s.base {
 		return fail(ErrStale, "", "commit")
 	}
 	if g.removed {
 		return fail(ErrRemoved, "", "group")
+	}
+	if s.next.messages != nil {
+		if err := s.next.messages.rehome(g.messages.lineage()); err != nil {
+			return err
+		}
 	}
 	old := *g
 	*g, s.next = *s.next, nil

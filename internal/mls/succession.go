@@ -3,8 +3,13 @@ package mls
 import "slices"
 
 // checkSuccession checks what a Welcome into a successor or a branch must fit: its
-// resumption PSK says that it is one (RFC 9420, Sections 11.2, 11.3 and 12.4.3.1).
-func (g *groupSecrets) checkSuccession(info *GroupInfo, predecessor *Group) error {
+// resumption PSK says that it is one (RFC 9420, Sections 11.2, 11.3 and 12.4.3.1). One
+// that is to be something else than the caller expects is refused.
+func (g *groupSecrets) checkSuccession(info *GroupInfo, params JoinParams) error {
+	predecessor := params.Predecessor
+	if (params.Usage == UsageReInit || params.Usage == UsageBranch) && predecessor == nil {
+		return fail(ErrArgument, "12.4.3.1", "the group before this one is missing")
+	}
 	var by *PreSharedKeyID
 	for i, id := range g.PSKs {
 		if id.Type != PSKResumption || id.Usage == UsageApplication {
@@ -15,7 +20,14 @@ func (g *groupSecrets) checkSuccession(info *GroupInfo, predecessor *Group) erro
 		}
 		by = &g.PSKs[i]
 	}
-	if by == nil {
+	is := UsageApplication
+	if by != nil {
+		is = by.Usage
+	}
+	switch {
+	case params.Usage != 0 && params.Usage != is:
+		return invalid("12.4.3.1", "the group does not come from where it was expected to")
+	case by == nil:
 		return nil
 	}
 	c := &info.Context
