@@ -9,6 +9,22 @@ import (
 // does not take at once is left to a goroutine.
 func (c *conn) flush() {
 	c.mu.Lock()
+	c.flushLocked()
+}
+
+// flushOwn is flush for the goroutine that reads the connection. If somebody else
+// is about to flush, more is about to come, and all of it leaves in one write.
+func (c *conn) flushOwn() {
+	c.mu.Lock()
+	if c.promised { // looked at and flushed under one lock: between two, a putter could begin
+		c.mu.Unlock()
+		return
+	}
+	c.flushLocked()
+}
+
+// flushLocked is flush for who holds mu, which it gives back.
+func (c *conn) flushLocked() {
 	c.promised = false
 	if c.flushing || c.state == closed || !c.waiting() {
 		c.mu.Unlock()
@@ -17,17 +33,6 @@ func (c *conn) flush() {
 	c.flushing = true
 	c.mu.Unlock()
 	c.pump(0, false)
-}
-
-// flushOwn is flush for the goroutine that reads the connection. If somebody else
-// is about to flush, more is about to come, and all of it leaves in one write.
-func (c *conn) flushOwn() {
-	c.mu.Lock()
-	promised := c.promised
-	c.mu.Unlock()
-	if !promised {
-		c.flush()
-	}
 }
 
 // waiting reports whether there is anything to write. Callers hold mu.
