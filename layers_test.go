@@ -50,7 +50,8 @@ const layers = `
 	client/internal/device:  internal/key internal/manifest
 	client/internal/contact: client/internal/device internal/addr internal/invite internal/key internal/manifest internal/pad internal/pqxdh internal/sealed internal/session internal/wire
 	client/internal/convo:   client/internal/contact client/internal/device internal/addr internal/content internal/key internal/manifest internal/pad internal/pqxdh internal/sealed internal/session internal/wake internal/wire
-	client/internal/group:   internal/key internal/manifest internal/mls internal/pad internal/roster internal/slot internal/wire
+	client/internal/group:   internal/addr internal/key internal/manifest internal/mls internal/pad internal/roster internal/slot internal/wire
+	client/internal/group/grouptest: client/internal/group internal/key internal/roster internal/wire
 	client/internal/outbox:  client/transport internal/addr internal/key internal/wire
 	client/internal/inbox:   client/transport internal/addr internal/key internal/wire
 	client/internal/fetch:   client/transport internal/key internal/wire

@@ -85,6 +85,13 @@ type Tx interface {
 	Stock(of Device) ([]*Package, error) // oldest first
 	PutStock(of Device, p *Package) error
 	DeleteStock(of Device, hash [32]byte) error
+
+	// Notes: small things of no kind of their own (what came in pieces and is not
+	// whole, what was opened in an epoch), by names of at most 128 printable bytes.
+	Note(name string) ([]byte, error) // ErrUnknown
+	PutNote(name string, value []byte) error
+	DeleteNotes(prefix string) error       // all whose names begin so
+	Notes(prefix string) ([]string, error) // names, ascending
 }
 
 // Arrival is something that reached this device for a group.
@@ -158,6 +165,7 @@ const (
 	Away    Trouble = 2 // the realm did not answer
 	Unpaid  Trouble = 3 // a put needs a token that this device does not have
 	Refused Trouble = 4 // the realm refuses for good: a size, a full disk, no such role
+	Lost    Trouble = 5 // something lay there once, and the realm does not keep it any more (reads only)
 )
 
 // Change is what a transaction did that others must act on once it committed.
@@ -212,22 +220,23 @@ type Event struct {
 	Sent    int64 // unix seconds by the author, of a text
 	Reached int
 	Of      int
-	Text    string // plain words, for notices
+	Text    string          // plain words, for notices
+	Wish    roster.WishKind // what changed, of EventMembers, EventSettings and EventRefused
 }
 
 // The calls. Every one is inside a transaction; what it returns counts once that
 // has committed. now is the wall clock; nothing is deleted because of it alone.
 //
-//	Create(tx, now, name, class) (ID, *Change, error)
-//	Want(tx, now, id, roster.Wish without ID, By, Sig, Package) (*Change, error)    add, remove, leave, …
+//	Create(tx, now, Founding) (ID, *Change, error)
+//	Want(tx, now, id, roster.Wish without Group, ID, By, Sig, Package) (*Change, error)    add, remove, leave, …
 //	Send(tx, now, id, content []byte) (wire.MessageID, *Change, error)            content of at most 64 blocks
 //	Take(tx, now, Arrival) (Taken, *Change, error)                                 a cell by a leaf's route
 //	Hear(tx, now, from Device, root, payload []byte) (*Change, error)              content in a pair session
 //	Answer(tx, now, SlotAnswer) (*Change, error)
 //	Tick(tx, now) (*Change, error)                                                 timers; as often as one likes
-//	Due(tx, now) (*Change, error)                                                  after a start: all that is wanted still
+//	Due(tx, now) (*Change, error)                                                  after a start, or hours away: all that is wanted still
 //	Decide(tx, now, id, Question, yes bool) (*Change, error)
-//	Gave(tx, now, device, n) / Packages(tx, now, for Device, n) ([]byte, error)    stocks of key packages
+//	Packages(tx, now, for Device, n) ([]byte, error)                              a word with key packages, for a stock
 //	Manifest(tx, now, m) (*Change, error)                                          a person's newer manifest: revocations become wishes
 //	Routes(tx) ([]OwnRoute, error)                                                 what to watch
 //

@@ -1,11 +1,26 @@
 package group
 
 import (
+	"errors"
 	"io"
 	"time"
 
 	"github.com/tacet-chat/tacet/internal/key"
 	"github.com/tacet-chat/tacet/internal/roster"
+)
+
+// Errors of a Crypto that the engine branches on.
+var (
+	// ErrOwn: a message that this member made itself.
+	ErrOwn = errors.New("own message of a group")
+	// ErrUsed: a message whose key was used: it was opened before.
+	ErrUsed = errors.New("message of a group was opened before")
+	// ErrNotForUs: a Welcome that has no part for the key package.
+	ErrNotForUs = errors.New("welcome is for others")
+	// ErrForeign: a group, or a message, of another make.
+	ErrForeign = errors.New("not of our groups")
+	// ErrLong: more than fits into one message, or less than it takes.
+	ErrLong = errors.New("message is too long")
 )
 
 // Crypto is what the engine needs of MLS (RFC 9420). realMLS is internal/mls; the
@@ -17,7 +32,8 @@ type Crypto interface {
 	Create(env Env, p CreateParams) (Tree, error)
 	// Package makes a key package and its secrets, which are stored first.
 	Package(env Env, s Suite, leaf LeafParams) (public, secrets []byte, err error)
-	// PackageOf reads whose a key package is, and for which suite.
+	// PackageOf reads whose a key package is, and for which suite. The credential was
+	// checked; whether the package is fresh, and its own signature, Stage checks.
 	PackageOf(public []byte) (c *roster.Credential, route *roster.Route, s Suite, err error)
 	// Join enters a group by a Welcome. ErrNotForUs: it has no part for the package.
 	Join(env Env, welcome, tree, public, secrets []byte) (Tree, error)
@@ -75,6 +91,7 @@ type Tree interface {
 	Export(label string, n int) []byte // of this epoch; nil after Close
 	Close()                            // drops the exporter secret
 	Authenticator() []byte             // equal at all members of the epoch
+	Public() []byte                    // the ratchet tree, for who joins this epoch
 
 	// Stage makes a commit of this epoch: state is that of the next, carried says
 	// along with it (in the clear of the MLS message, signed).
@@ -86,7 +103,8 @@ type Tree interface {
 	// is left of this epoch. The tree itself is then the next epoch's.
 	Merge(s *Staged) (Past, error)
 	// Seal encrypts application data for this epoch, padded so that the message has
-	// exactly size bytes. The tree is stored before the message leaves.
+	// exactly size bytes: 64 bytes of plain or more, at most size - SealOverhead. The tree is stored before
+	// the message leaves.
 	Seal(env Env, plain []byte, size int) ([]byte, error)
 	Append(b []byte) []byte
 }
@@ -118,7 +136,7 @@ type Staged struct {
 	Add     [][]byte
 	Remove  []uint32
 	// Others says whether the commit holds anything else (proposals by reference,
-	// pre-shared keys, updates): such a commit is refused.
+	// pre-shared keys, updates, another kind of state): such a commit is refused.
 	Others bool
 	Stored []byte // what Unstage reads: kept with the own commit, so that a crash loses nothing
 	Handle any    // the implementation's

@@ -25,6 +25,33 @@ type Record struct {
 	Questions []Question `cbor:"11,keyasint"` // what a person must decide
 	Read      int64      `cbor:"12,keyasint"` // newest event that a person has seen
 	Muted     bool       `cbor:"13,keyasint"`
+
+	Try     int64      `cbor:"14,keyasint"` // unix seconds from which on a commit may be made; 0: none is planned
+	Look    int64      `cbor:"15,keyasint"` // unix seconds from which on the slot is read
+	Looked  int64      `cbor:"16,keyasint"` // when the realm answered last
+	Asked   int64      `cbor:"17,keyasint"` // when a read or put was asked for that nobody answered; 0: none
+	Away    int64      `cbor:"18,keyasint"` // since when the realm does not answer; 0: it does
+	Known   uint64     `cbor:"19,keyasint"` // newest epoch that members named
+	Update  bool       `cbor:"20,keyasint"` // a new own path is wanted
+	Tell    int64      `cbor:"21,keyasint"` // when the own head is told again
+	Tells   int        `cbor:"22,keyasint"` // how often it was told since it changed
+	Lacking []Lacking  `cbor:"23,keyasint"` // to be added, once there is a key package
+	Trouble string     `cbor:"24,keyasint"` // why changes wait, as it was said last; empty: they do not
+	Begging int64      `cbor:"25,keyasint"` // when to ask to be added again, of Behind
+	Begs    int        `cbor:"26,keyasint"`
+	Offered [][32]byte `cbor:"27,keyasint"` // own packages for being added again
+	Swept   int64      `cbor:"28,keyasint"` // when what never became whole was dropped last
+	Removed []Device   `cbor:"30,keyasint"` // who was removed, as this device saw it; newest last
+	Revoked []Device   `cbor:"31,keyasint"` // of them, whose person revoked them: nothing of theirs is opened any more
+	Gather  int64      `cbor:"29,keyasint"` // when the roll goes out next, of who gathers acks
+}
+
+// Lacking is a device that is to be added and whose key package is missing.
+type Lacking struct {
+	Root   key.SignPublic `cbor:"1,keyasint"`
+	Device Device         `cbor:"2,keyasint"`
+	Since  int64          `cbor:"3,keyasint"`
+	Asked  int64          `cbor:"4,keyasint"`
 }
 
 // State says how a group stands on this device.
@@ -47,6 +74,8 @@ type Wanted struct {
 	Applied uint64        `cbor:"4,keyasint"` // epoch that it led to; 0: none
 	In      ID            `cbor:"5,keyasint"` // of which group
 	Since   int64         `cbor:"6,keyasint"`
+	Told    int64         `cbor:"7,keyasint"` // when it was told last, of own ones
+	Tells   int           `cbor:"8,keyasint"`
 }
 
 // Acked is what a device said of itself last.
@@ -101,16 +130,29 @@ type Epoch struct {
 	Routes [][]byte      `cbor:"9,keyasint"`  // roster.Route of each leaf of Roster
 	Staged *Commit       `cbor:"10,keyasint"` // own commit that may lie at the slot
 	Left   int64         `cbor:"11,keyasint"` // unix seconds when it was left; 0: it is the head
-	Commit []byte        `cbor:"12,keyasint"` // the blob that ended it, to pass on
+	Commit []byte        `cbor:"12,keyasint"` // what ended it, to pass on: News.Content
+
+	State   []byte   `cbor:"13,keyasint"` // roster.State
+	Self    uint32   `cbor:"14,keyasint"` // own leaf
+	Mark    [8]byte  `cbor:"15,keyasint"` // Said.Mark
+	Welcome []byte   `cbor:"16,keyasint"` // of who was added by the commit that ended it
+	Aside   []byte   `cbor:"17,keyasint"` // and the tree that they enter
+	Added   []Joiner `cbor:"18,keyasint"` // they, until they are heard
+	Pass    int64    `cbor:"19,keyasint"` // when news and Welcomes are passed on next; 0: no more
+	Passes  int      `cbor:"20,keyasint"`
 }
 
 // Commit is an own commit with all that is needed if it wins.
 type Commit struct {
-	Stored  []byte `cbor:"1,keyasint"` // Staged.Stored
-	Blob    []byte `cbor:"2,keyasint"` // sealed, as it is put
-	Put     bool   `cbor:"3,keyasint"` // it may lie there
-	Welcome []byte `cbor:"4,keyasint"`
-	Tree    []byte `cbor:"5,keyasint"`
+	Stored []byte `cbor:"1,keyasint"` // Staged.Stored
+	Blob   []byte `cbor:"2,keyasint"` // sealed, as it is put
+	Own    []byte `cbor:"3,keyasint"` // private half of the own leaf's route after it
+}
+
+// Joiner is a device that a commit added.
+type Joiner struct {
+	Leaf    roster.Leaf `cbor:"1,keyasint"`
+	Package [32]byte    `cbor:"2,keyasint"` // SHA-256 of the key package
 }
 
 // Message is one of ours that waits for acks.
@@ -120,10 +162,18 @@ type Message struct {
 	Epoch   uint64         `cbor:"1,keyasint"` // it is encrypted under
 	Content []byte         `cbor:"2,keyasint"` // to encrypt it again
 	Sealed  [][]byte       `cbor:"3,keyasint"` // MLS messages, one a block
-	Waits   []Device       `cbor:"4,keyasint"` // who has not acked
-	Saw     []Device       `cbor:"5,keyasint"` // the roster its author saw
+	Waits   []Waiting      `cbor:"4,keyasint"` // who has not acked
+	Saw     []roster.Leaf  `cbor:"5,keyasint"` // the roster its author saw
 	Born    int64          `cbor:"6,keyasint"`
 	Asked   bool           `cbor:"7,keyasint"` // its author was asked whether others may read it
+	Sent    int64          `cbor:"8,keyasint"` // copies for each leaf go from then on: there was one for all; 0: they went
+	Of      int            `cbor:"9,keyasint"` // devices that it is for
+}
+
+// Waiting is a device that has not acked a message.
+type Waiting struct {
+	Device Device `cbor:"1,keyasint"`
+	Parts  uint64 `cbor:"2,keyasint"` // bit i: part i is missing
 }
 
 // OwnPackage is a key package of ours that somebody holds.

@@ -27,7 +27,7 @@ func largeEpoch(id group.ID, number uint64) *group.Epoch {
 	return &group.Epoch{
 		Group: id, Number: number, Tree: noise(number, 100_000), Past: noise(7, 20_000), Route: noise(1, 32), Shared: noise(2, 32), Slot: noise(3, 32),
 		Own: noise(4, 64), Born: 20_000, Roster: []roster.Leaf{{Index: 3, Device: key.SignPublic{1}}}, Routes: [][]byte{noise(5, 90)},
-		Staged: &group.Commit{Stored: noise(6, 30_000), Blob: []byte("blob"), Put: true}, Left: 5, Commit: noise(8, 16_384),
+		Staged: &group.Commit{Stored: noise(6, 30_000), Blob: []byte("blob"), Own: noise(9, 64)}, Left: 5, Commit: noise(8, 16_384),
 	}
 }
 

@@ -1,0 +1,207 @@
+package group
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/tacet-chat/tacet/internal/manifest"
+	"github.com/tacet-chat/tacet/internal/roster"
+	"github.com/tacet-chat/tacet/internal/slot"
+)
+
+// commitWithin is within how many seconds a commit is made that nobody hurries: by
+// then others may have made it.
+const commitWithin = 30
+
+// schedule plans a commit if there is something to commit that this device may:
+// removals at once, all else at a random time.
+//
+// spec: group.md#commit
+func (g *group) schedule() error {
+	good, urgent, err := g.carriable()
+	if err != nil {
+		return err
+	}
+	switch {
+	case !good:
+		g.r.Try = 0
+	case urgent:
+		if g.r.Try == 0 || g.r.Try > g.unix() {
+			g.r.Try = g.unix()
+		}
+	case g.r.Try == 0:
+		n, err := g.random(commitWithin + 1)
+		if err != nil {
+			return err
+		}
+		g.r.Try = g.unix() + n
+	}
+	return nil
+}
+
+// carriable reports whether this device has something to commit, and whether it is
+// urgent. It forgets wishes that are done or refused.
+func (g *group) carriable() (any, urgent bool, err error) {
+	if g.r.State != Active {
+		return false, false, nil
+	}
+	open := g.openWishes()
+	if len(open) == 0 && !g.r.Update {
+		return false, false, nil
+	}
+	h, err := g.head()
+	if err != nil {
+		return false, false, err
+	}
+	c, err := g.commitOf(h)
+	if err != nil {
+		return false, false, err
+	}
+	good, bad := roster.Select(c, open)
+	if err := g.settleWishes(bad); err != nil {
+		return false, false, err
+	}
+	for _, w := range good {
+		urgent = urgent || w.Kind == roster.Remove || w.Kind == roster.Revoked
+	}
+	if len(good) == 0 && g.r.Update {
+		_, err := roster.Apply(c)
+		return err == nil, false, nil
+	}
+	return len(good) > 0, urgent, nil
+}
+
+// stage makes a commit of all that this device may carry, stores it with the state
+// after it, and asks for it to be put. It is called when the slot was read and is
+// empty. Nothing of the commit leaves but the sealed blob until there is a receipt.
+//
+// spec: group.md#commit
+func (g *group) stage(h *opened) error {
+	c, err := g.commitOf(h)
+	if err != nil {
+		return err
+	}
+	good, bad := roster.Select(c, g.openWishes())
+	if err := g.settleWishes(bad); err != nil {
+		return err
+	}
+	for {
+		c.Wishes = good
+		if len(good) == 0 && !g.r.Update {
+			g.r.Try = 0
+			return nil
+		}
+		done, err := g.stageThese(h, c)
+		switch {
+		case err == nil:
+			h.Staged, h.dirty = done, true
+			g.r.Asked = 0
+			return nil
+		case errors.Is(err, slot.ErrSize) && len(good) > 1:
+			good = good[:len(good)/2] // the others go into the next commit
+		case len(good) == 0:
+			return err
+		default:
+			if good, err = g.sift(h, c, err); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+// stageThese makes the commit of the wishes in c.
+func (g *group) stageThese(h *opened, c *roster.Commit) (*Commit, error) {
+	plan, err := roster.Apply(c)
+	if err != nil {
+		return nil, err
+	}
+	t, err := g.treeOf(h)
+	if err != nil {
+		return nil, err
+	}
+	p := StageParams{Remove: plan.Remove}
+	if p.State, err = plan.State.Append(nil); err != nil {
+		return nil, err
+	}
+	for _, w := range plan.Add {
+		p.Add = append(p.Add, w.Package)
+	}
+	if p.Carried, err = roster.Carry(c.Wishes); err != nil {
+		return nil, err
+	}
+	out := &Commit{Own: h.Own}
+	if g.staleLeaf(t) {
+		l, owner, err := g.newLeaf()
+		if err != nil {
+			return nil, err
+		}
+		p.Leaf, out.Own = &l, owner
+	}
+	st, err := t.Stage(g.env(), p)
+	if err != nil {
+		return nil, fmt.Errorf("making commit: %w", err)
+	}
+	h.dirty = true // a generation of the ratchet was used
+	content, err := enc.Marshal(&slotContent{Commit: st.Commit, Welcome: st.Welcome})
+	if err != nil {
+		return nil, err
+	}
+	s, err := h.slotOf()
+	if err != nil {
+		return nil, err
+	}
+	defer s.Wipe()
+	if out.Blob, err = s.Seal(g.Rand, c.State.Class, content); err != nil {
+		return nil, err
+	}
+	out.Stored = st.Stored
+	return out, nil
+}
+
+// sift drops the one wish by which no commit can be made: a key package that is stale
+// or false. An own one is told; another package is asked for.
+func (g *group) sift(h *opened, c *roster.Commit, why error) ([]*roster.Wish, error) {
+	var good []*roster.Wish
+	for _, w := range c.Wishes {
+		alone := *c
+		alone.Wishes = []*roster.Wish{w}
+		if _, err := g.stageThese(h, &alone); err == nil || errors.Is(err, slot.ErrSize) && len(c.Wishes) > 1 {
+			good = append(good, w)
+			continue
+		}
+		g.forget(w.ID)
+		if w.By == g.me() {
+			g.event(Event{Group: g.r.ID, Origin: g.r.Origin, Kind: EventRefused, By: w.By, ByRoot: g.Self.Manifest.Root, Wish: w.Kind,
+				About: aboutOf(w), Devices: devicesOf(w), Text: "their key package cannot be used; try again"})
+		}
+	}
+	if len(good) == len(c.Wishes) {
+		if len(good) == 1 {
+			return nil, why
+		}
+		return good[:len(good)/2], nil // together they do not go
+	}
+	return good, nil
+}
+
+// forget drops a wish.
+func (g *group) forget(id roster.WishID) {
+	for i, o := range g.r.Wishes {
+		if o.ID == id {
+			g.r.Wishes = append(g.r.Wishes[:i:i], g.r.Wishes[i+1:]...)
+			return
+		}
+	}
+}
+
+// staleLeaf reports whether the own leaf shows an older manifest than the own one.
+func (g *group) staleLeaf(t Tree) bool {
+	for _, m := range t.Members() {
+		if m.Index == t.Self() {
+			return newer(g.Self.Manifest, m.Credential.Manifest)
+		}
+	}
+	return false
+}
+
+func newer(a, b *manifest.Manifest) bool { return a.Root == b.Root && a.Sequence > b.Sequence }

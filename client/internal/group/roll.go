@@ -1,0 +1,95 @@
+package group
+
+import (
+	"time"
+
+	"github.com/tacet-chat/tacet/internal/roster"
+)
+
+// rollEvery is how often who gathers acks tells them, while an epoch is not settled.
+const rollEvery = time.Minute
+
+// roll tells all, in a large group, who is past what: everybody told this device.
+//
+// spec: group.md#settle
+func (g *group) roll() error {
+	h, err := g.head()
+	if err != nil {
+		return err
+	}
+	c, ok := g.gatherer(h)
+	if !ok || c.Index != h.Self {
+		g.r.Gather = 0
+		return nil
+	}
+	open, err := g.unsettled()
+	if err != nil || !open {
+		return err
+	}
+	if g.r.Gather == 0 {
+		g.r.Gather = g.unix() + seconds(rollEvery)
+	}
+	g.at(g.r.Gather)
+	if g.unix() < g.r.Gather {
+		return nil
+	}
+	g.r.Gather = g.unix() + seconds(rollEvery)
+	g.at(g.r.Gather)
+	width := h.Roster[len(h.Roster)-1].Index + 1
+	r := Roll{Epoch: h.Number, Past: make([]byte, (width+7)/8), Low: make([]byte, (width+7)/8)}
+	low, err := g.low()
+	if err != nil {
+		return err
+	}
+	for _, l := range h.Roster {
+		a := g.acked(l.Device)
+		if l.Index == h.Self {
+			a = &Acked{Head: h.Number, Low: low}
+		}
+		if a != nil && a.Head >= h.Number {
+			r.Past[l.Index/8] |= 1 << (l.Index % 8)
+			if a.Low >= h.Number {
+				r.Low[l.Index/8] |= 1 << (l.Index % 8)
+			}
+		}
+	}
+	return g.sayObject(h, encode(ObjectRoll, &r), h.others())
+}
+
+// hearRoll takes who is past an epoch from the one who gathers that.
+func (g *group) hearRoll(from roster.Leaf, b []byte) error {
+	var r Roll
+	if err := decode(b, &r); err != nil {
+		return err
+	}
+	h, err := g.head()
+	if err != nil {
+		return err
+	}
+	c, ok := g.gatherer(h)
+	if !ok || c != from || r.Epoch != h.Number {
+		return nil
+	}
+	if len(r.Past) != len(r.Low) {
+		return ErrSaid
+	}
+	for _, l := range h.others() {
+		i := l.Index / 8
+		if int(i) >= len(r.Past) || r.Past[i]>>(l.Index%8)&1 == 0 {
+			continue
+		}
+		a := g.acked(l.Device)
+		if a == nil {
+			g.r.Acks = append(g.r.Acks, Acked{Device: l.Device})
+			a = &g.r.Acks[len(g.r.Acks)-1]
+		}
+		if a.Head < h.Number {
+			a.Head, a.Low = h.Number, 0
+		}
+		if r.Low[i]>>(l.Index%8)&1 == 1 {
+			a.Low = max(a.Low, h.Number)
+		}
+		a.At = g.unix()
+	}
+	return nil
+}

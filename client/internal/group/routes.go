@@ -1,0 +1,107 @@
+package group
+
+import (
+	"encoding/binary"
+	"io"
+	"time"
+
+	"github.com/tacet-chat/tacet/internal/addr"
+	"github.com/tacet-chat/tacet/internal/key"
+	"github.com/tacet-chat/tacet/internal/roster"
+)
+
+const labelRoute = "tacet/v1/group/route"
+
+func newOwner(rand io.Reader) ([]byte, [32]byte, error) {
+	owner, public, err := addr.NewOwner(rand)
+	if err != nil {
+		return nil, [32]byte{}, err
+	}
+	defer owner.Wipe()
+	return append([]byte(nil), owner.Bytes()...), public, nil
+}
+
+// goodRoute reports whether cells can be sent to a route.
+func goodRoute(r *roster.Route) bool {
+	switch r.Period {
+	case 600, 1800, 3600:
+		return addr.Public(r.Public).Check() == nil
+	}
+	return false
+}
+
+// leafSecret is the secret of a leaf's route in an epoch.
+//
+// spec: group.md#routes
+func leafSecret(route []byte, leaf uint32, public [32]byte) []byte {
+	out := make([]byte, 32)
+	key.KDF(out, route, labelRoute, binary.BigEndian.AppendUint32(nil, leaf), public[:])
+	return out
+}
+
+// birth is the first live period of a day.
+func birth(day uint32, period uint16) uint64 {
+	return addr.PeriodAt(int64(day)*86_400, period)
+}
+
+// LeafRouteOf is where a copy for a leaf goes. It fails with ErrUnknown for an epoch
+// or leaf that is not here any more.
+func (e *Engine) LeafRouteOf(tx Tx, id ID, epoch uint64, leaf uint32) (*LeafRoute, error) {
+	ep, err := tx.Epoch(id, epoch)
+	if err != nil {
+		return nil, err
+	}
+	for i, l := range ep.Roster {
+		if l.Index != leaf {
+			continue
+		}
+		r, err := roster.ParseRoute(ep.Routes[i])
+		if err != nil {
+			return nil, err
+		}
+		return &LeafRoute{
+			Public: r.Public, Secret: leafSecret(ep.Route, leaf, r.Public), Birth: birth(ep.Born, r.Period),
+			Period: r.Period, Relay: r.Relay, Pin: r.Pin,
+		}, nil
+	}
+	return nil, ErrUnknown
+}
+
+// Routes is what this device watches for its groups: the route of its own leaf in
+// every epoch that it holds.
+func (e *Engine) Routes(tx Tx) ([]OwnRoute, error) {
+	all, err := tx.Groups()
+	if err != nil {
+		return nil, err
+	}
+	var out []OwnRoute
+	for _, r := range all {
+		if r.State == Out {
+			continue
+		}
+		epochs, err := tx.Epochs(r.ID)
+		if err != nil {
+			return nil, err
+		}
+		for _, ep := range epochs {
+			for i, l := range ep.Roster {
+				if l.Index != ep.Self {
+					continue
+				}
+				route, err := roster.ParseRoute(ep.Routes[i])
+				if err != nil {
+					return nil, err
+				}
+				out = append(out, OwnRoute{
+					Group: r.ID, Epoch: ep.Number, Leaf: l.Index, Owner: ep.Own,
+					Secret: leafSecret(ep.Route, l.Index, route.Public), Birth: birth(ep.Born, route.Period), Period: route.Period,
+					Home: roster.Home{Name: route.Relay, Pin: route.Pin},
+				})
+			}
+		}
+	}
+	return out, nil
+}
+
+// seconds is a duration in whole seconds.
+func seconds(d time.Duration) int64 { return int64(d / time.Second) }

@@ -1,0 +1,65 @@
+package group
+
+import (
+	"time"
+)
+
+// Bounds of epochs that were left.
+const (
+	epochLife = 14 * 24 * time.Hour
+	maxEpochs = 64
+)
+
+// settle deletes epochs that everybody is past, with nothing waiting in them, and
+// those that were left long ago.
+//
+// spec: group.md#settle
+func (g *group) settle() error {
+	h, err := g.head()
+	if err != nil {
+		return err
+	}
+	epochs, err := g.epochs()
+	if err != nil {
+		return err
+	}
+	past, low, err := g.everybody(h)
+	if err != nil {
+		return err
+	}
+	for i, e := range epochs {
+		if e.Number >= h.Number {
+			continue
+		}
+		over := len(epochs)-i > maxEpochs || g.unix()-e.Left >= seconds(epochLife)
+		done := e.Number < past && e.Number < low
+		if !done && !over {
+			g.at(e.Left + seconds(epochLife))
+			continue
+		}
+		if d := g.decided(e.Number); d != nil && done {
+			d.Settled = true
+		}
+		if err := g.drop(e.Number); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// everybody is the oldest head among all devices, and the oldest epoch in which
+// anything waits.
+func (g *group) everybody(h *opened) (head, low uint64, err error) {
+	if low, err = g.low(); err != nil {
+		return 0, 0, err
+	}
+	head = h.Number
+	for _, l := range h.others() {
+		a := g.acked(l.Device)
+		if a == nil {
+			return 0, 0, nil
+		}
+		head, low = min(head, a.Head), min(low, a.Low)
+	}
+	return head, low, nil
+}

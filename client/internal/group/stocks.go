@@ -1,0 +1,218 @@
+package group
+
+import (
+	"crypto/sha256"
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/tacet-chat/tacet/internal/roster"
+)
+
+// Bounds of stocks.
+const (
+	// StockSize is how many key packages of each suite a contact's device is given.
+	StockSize      = 3
+	maxStock       = 16  // of one device
+	maxOwnPackages = 512 // that were given away
+	maxLacking     = 64
+	askAgain       = 6 * time.Hour // for a package that did not come
+	// stockLife is how old a package of a stock may be: its maker's clock and ours
+	// differ, and it has to reach the group before it ends.
+	stockLife = PackageLife - 7*24*time.Hour
+)
+
+// Packages makes n key packages of each suite for one device, and returns the word
+// that gives them. Their secrets are stored in the same transaction, so before they
+// leave. The oldest of those that were given away go when there are too many.
+//
+// spec: group.md#key-packages
+func (e *Engine) Packages(tx Tx, now time.Time, to Device, n int) ([]byte, error) {
+	return e.work(tx, now).packages(to, n, SuiteHybrid, SuiteClassic)
+}
+
+func (w *work) packages(to Device, n int, suites ...Suite) ([]byte, error) {
+	var s Stock
+	for range n {
+		for _, suite := range suites {
+			o, err := w.newPackage(to, suite)
+			if err != nil {
+				return nil, err
+			}
+			s.Packages = append(s.Packages, o.Public)
+		}
+	}
+	return encode(WordPackages, &s), w.prunePackages()
+}
+
+// newPackage makes a key package and stores its secrets.
+func (w *work) newPackage(to Device, s Suite) (*OwnPackage, error) {
+	p, owner, err := w.newLeaf()
+	if err != nil {
+		return nil, err
+	}
+	public, secrets, err := w.Crypto.Package(w.env(), s, p)
+	if err != nil {
+		return nil, err
+	}
+	o := &OwnPackage{Hash: sha256.Sum256(public), Public: public, Secrets: secrets, Owner: owner, For: to, Born: w.unix()}
+	return o, w.tx.PutOwnPackage(o)
+}
+
+func (w *work) prunePackages() error {
+	all, err := w.tx.OwnPackages()
+	if err != nil {
+		return err
+	}
+	slices.SortFunc(all, func(a, b *OwnPackage) int { return int(a.Born - b.Born) })
+	over := len(all) - maxOwnPackages
+	for i, o := range all {
+		if i < over || w.unix()-o.Born > seconds(PackageLife+packageEarly) {
+			if err := w.tx.DeleteOwnPackage(o.Hash); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// hearPackages puts key packages of a device into its stock, and adds who waited for
+// one.
+func (w *work) hearPackages(from Device, b []byte) error {
+	var s Stock
+	if err := decode(b, &s); err != nil {
+		return err
+	}
+	have, err := w.tx.Stock(from)
+	if err != nil {
+		return err
+	}
+	for _, p := range s.Packages {
+		if len(p) > roster.MaxPackage {
+			return ErrSaid
+		}
+		c, r, _, err := w.Crypto.PackageOf(p)
+		if err != nil || c.Device != from || !goodRoute(r) {
+			return ErrSaid // whoever sends the package of somebody else is no friend
+		}
+		h := sha256.Sum256(p)
+		if slices.ContainsFunc(have, func(o *Package) bool { return o.Hash == h }) {
+			continue
+		}
+		n := &Package{Hash: h, Public: p, Born: w.unix()}
+		if err := w.tx.PutStock(from, n); err != nil {
+			return err
+		}
+		have = append(have, n)
+	}
+	for len(have) > maxStock {
+		if err := w.tx.DeleteStock(from, have[0].Hash); err != nil {
+			return err
+		}
+		have = have[1:]
+	}
+	return w.addLacking(from)
+}
+
+// addLacking makes the wishes that waited for a key package of a device.
+func (w *work) addLacking(of Device) error {
+	all, err := w.tx.Groups()
+	if err != nil {
+		return err
+	}
+	for _, r := range all {
+		i := slices.IndexFunc(r.Lacking, func(l Lacking) bool { return l.Device == of })
+		if i < 0 || r.State == Out || r.State == Replaced {
+			continue
+		}
+		g := &group{work: w, r: r, open: map[uint64]*opened{}}
+		l := r.Lacking[i]
+		r.Lacking = slices.Delete(r.Lacking, i, i+1)
+		err := g.want(roster.Wish{Kind: roster.Add, Root: l.Root, Device: l.Device})
+		switch {
+		case errors.Is(err, roster.ErrRefused):
+			g.event(Event{Group: r.ID, Origin: r.Origin, Kind: EventRefused, By: w.me(), ByRoot: w.Self.Manifest.Root, Wish: roster.Add,
+				About: []Device{l.Root}, Devices: []Device{l.Device}, Text: err.Error()})
+		case err != nil:
+			return err
+		}
+		if err := g.save(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// lack notes that a device is to be added once it gave a key package, and asks it.
+func (g *group) lack(want roster.Wish) error {
+	if want.Device == (Device{}) {
+		return roster.ErrWish
+	}
+	h, err := g.head()
+	if err != nil {
+		return err
+	}
+	s, err := h.agreed()
+	if err != nil {
+		return err
+	}
+	if _, ok := leafOf(h.Roster, want.Device); ok {
+		return roster.ErrDone
+	}
+	if _, admin := s.Rank(g.Self.Manifest.Root); !admin && want.Root != g.Self.Manifest.Root {
+		return roster.ErrRight
+	}
+	if slices.ContainsFunc(g.r.Lacking, func(l Lacking) bool { return l.Device == want.Device }) {
+		return nil
+	}
+	if len(g.r.Lacking) >= maxLacking {
+		return roster.ErrBounds
+	}
+	g.r.Lacking = append(g.r.Lacking, Lacking{Root: want.Root, Device: want.Device, Since: g.unix(), Asked: g.unix()})
+	g.word(want.Device, want.Root, []byte{byte(WordAsk)})
+	return nil
+}
+
+// askLacking asks again for key packages that did not come.
+func (g *group) askLacking() {
+	for i := range g.r.Lacking {
+		l := &g.r.Lacking[i]
+		if g.unix()-l.Asked >= seconds(askAgain) {
+			l.Asked = g.unix()
+			g.word(l.Device, l.Root, []byte{byte(WordAsk)})
+		}
+		g.at(l.Asked + seconds(askAgain))
+	}
+}
+
+// takePackage takes a key package of a device from its stock: the newest that fits,
+// since the oldest may have been copied, or be near its end. It fails with
+// ErrNoPackage.
+func (g *group) takePackage(of Device) ([]byte, error) {
+	h, err := g.head()
+	if err != nil {
+		return nil, err
+	}
+	t, err := g.treeOf(h)
+	if err != nil {
+		return nil, err
+	}
+	all, err := g.tx.Stock(of)
+	if err != nil {
+		return nil, err
+	}
+	for _, p := range slices.Backward(all) {
+		_, _, s, err := g.Crypto.PackageOf(p.Public)
+		stale := g.unix()-p.Born > seconds(stockLife)
+		if err == nil && !stale && s != t.Suite() {
+			continue
+		}
+		if err := g.tx.DeleteStock(of, p.Hash); err != nil {
+			return nil, err
+		}
+		if err == nil && !stale {
+			return p.Public, nil
+		}
+	}
+	return nil, ErrNoPackage
+}

@@ -1,0 +1,294 @@
+package group
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/tacet-chat/tacet/internal/roster"
+)
+
+// Bounds of what is not whole.
+const (
+	maxPiecesOf = 2 * MaxPieces // pieces of objects, of one device
+	partsOf     = 2 * maxWordParts
+	wholeWithin = 2 * 24 * time.Hour // what is not whole by then never will be
+	sweepEvery  = 24 * time.Hour
+)
+
+// Take takes a cell that came by the route of an own leaf, or of all leaves, in an
+// epoch. What it shows is in the change's events. A message that was opened before is
+// acked again: its ack may have been lost.
+//
+// It fails with ErrUnknown for an epoch that is not here, with ErrBusy, and with what
+// is wrong with the message; then nothing changed, and Taken is Rejected.
+//
+// spec: group.md#messages
+func (e *Engine) Take(tx Tx, now time.Time, a Arrival) (Taken, *Change, error) {
+	g, err := e.work(tx, now).member(a.Group)
+	if err != nil {
+		return Rejected, nil, err
+	}
+	o, err := g.epoch(a.Epoch)
+	if err != nil {
+		return Rejected, nil, err
+	}
+	if len(a.Payload) != SealedSize {
+		return Rejected, nil, ErrSaid
+	}
+	shown, err := g.take(o, a.Payload)
+	if err != nil {
+		return Rejected, nil, err
+	}
+	if g.r.State != Out {
+		if err := g.due(false); err != nil {
+			return Rejected, nil, err
+		}
+	}
+	if err := g.save(); err != nil {
+		return Rejected, nil, err
+	}
+	if shown {
+		return Shown, g.ch, nil
+	}
+	return Nothing, g.ch, nil
+}
+
+func (g *group) take(o *opened, payload []byte) (shown bool, err error) {
+	h := sha256.Sum256(payload)
+	name := openedNotes(g.r.ID, o.Number) + hex.EncodeToString(h[:16])
+	var got *Opened
+	if o.Past == nil && o.past == nil {
+		t, err := g.treeOf(o)
+		if err != nil {
+			return false, err
+		}
+		got, err = t.Process(g.env(), payload)
+		if errors.Is(err, ErrUsed) {
+			return false, g.ackAgain(o, name)
+		}
+		if err != nil {
+			return false, err
+		}
+	} else {
+		p, err := g.pastOf(o)
+		if err != nil {
+			return false, err
+		}
+		got, err = p.Process(g.env(), payload)
+		if errors.Is(err, ErrUsed) {
+			return false, g.ackAgain(o, name)
+		}
+		if err != nil {
+			return false, err
+		}
+	}
+	if got.Staged != nil {
+		return false, ErrForeign // commits lie at slots
+	}
+	from, ok := leafAt(o.Roster, got.From)
+	if !ok || slices.Contains(g.r.Revoked, from.Device) {
+		return false, ErrSender
+	}
+	o.dirty = true
+	s, err := ParseSaid(got.Plain)
+	if err != nil {
+		return false, err
+	}
+	news, err := g.hearHead(from, s)
+	if err != nil {
+		return false, err
+	}
+	switch s.Kind {
+	case SaidBlock:
+		shown, ack, err := g.hearBlock(from, s.Body)
+		if err != nil {
+			return false, err
+		}
+		// A copy of it may come again, when the key is gone: whose it is, is noted.
+		note := AppendAcks(binary.BigEndian.AppendUint32(nil, from.Index), []Ack{ack})
+		if err := g.tx.PutNote(name, note); err != nil {
+			return false, err
+		}
+		return shown, g.sayAck(o, from, ack)
+	case SaidAck:
+		if err := g.hearAcks(from, s.Body); err != nil {
+			return false, err
+		}
+	case SaidPiece:
+		if err := g.hearPiece(o, from, s.Body); err != nil {
+			return false, err
+		}
+	}
+	// A kind of a newer version says nothing here.
+	if s.Flags&asks != 0 && news && g.r.State != Out && g.r.State != Behind {
+		return false, g.answerHead(o, from, s)
+	}
+	return false, nil
+}
+
+// ErrSender: a message of a group is by a device that may not say anything there.
+var ErrSender = errors.New("sender is no member of the group")
+
+// ackAgain acks a message that was opened before.
+func (g *group) ackAgain(o *opened, name string) error {
+	b, err := g.tx.Note(name)
+	if errors.Is(err, ErrUnknown) {
+		return nil // it wanted no ack
+	}
+	if err != nil {
+		return err
+	}
+	if len(b) != 4+ackSize {
+		return ErrSaid
+	}
+	acks, err := ParseAcks(b[4:])
+	if err != nil {
+		return err
+	}
+	from, ok := leafAt(o.Roster, binary.BigEndian.Uint32(b))
+	if !ok {
+		return nil
+	}
+	return g.sayAck(o, from, acks[0])
+}
+
+// sayAck acks one part of a message to its author, in the epoch that it came in: the
+// author may not be in a newer one yet, or was there when it was said.
+func (g *group) sayAck(o *opened, to roster.Leaf, a Ack) error {
+	return g.say(o, &Said{Kind: SaidAck, Body: AppendAcks(nil, []Ack{a})}, []roster.Leaf{to})
+}
+
+// answerHead tells a member the own head, who asked for it and is known to be
+// somewhere new.
+func (g *group) answerHead(o *opened, to roster.Leaf, s *Said) error {
+	n := min(s.Head, g.r.Head)
+	at, err := g.epoch(n)
+	if errors.Is(err, ErrUnknown) {
+		at, err = o, nil
+	}
+	if err != nil {
+		return err
+	}
+	l, ok := leafOf(at.Roster, to.Device)
+	if !ok {
+		return nil
+	}
+	return g.say(at, &Said{Kind: SaidAck}, []roster.Leaf{l})
+}
+
+// hearPiece keeps a piece of an object, and takes the object once it is whole.
+func (g *group) hearPiece(o *opened, from roster.Leaf, body []byte) error {
+	p, err := ParsePiece(body)
+	if err != nil {
+		return err
+	}
+	object := p.Bytes
+	if p.Of > 1 {
+		all := pieceNotes(g.r.ID, from.Device, nil)
+		mine := pieceNotes(g.r.ID, from.Device, p.Object[:])
+		object, err = g.collect(all, mine, int(p.Place), int(p.Of), p.Bytes, maxPiecesOf)
+		if err != nil || object == nil {
+			return err
+		}
+	}
+	return g.hearObject(o, from, object)
+}
+
+// collect keeps one of the pieces of something, and returns the whole when it was the
+// last; the pieces are deleted then. It fails with ErrBusy when too much is not whole.
+func (w *work) collect(all, mine string, place, of int, b []byte, most int) ([]byte, error) {
+	names, err := w.tx.Notes(all)
+	if err != nil {
+		return nil, err
+	}
+	mine = fmt.Sprintf("%s/%03d/", mine, of)
+	name := fmt.Sprintf("%s%03d", mine, place)
+	have := 0
+	for _, n := range names {
+		if n == name {
+			return nil, nil
+		}
+		if strings.HasPrefix(n, mine) {
+			have++
+		}
+	}
+	if have+1 < of {
+		if len(names) >= most {
+			return nil, ErrBusy
+		}
+		return nil, w.tx.PutNote(name, append(binary.BigEndian.AppendUint64(nil, uint64(w.unix())), b...))
+	}
+	var whole []byte
+	for i := range of {
+		if i == place {
+			whole = append(whole, b...)
+			continue
+		}
+		v, err := w.tx.Note(fmt.Sprintf("%s%03d", mine, i))
+		if err != nil {
+			return nil, err
+		}
+		if len(v) < 8 {
+			return nil, ErrSaid
+		}
+		whole = append(whole, v[8:]...)
+	}
+	return whole, w.tx.DeleteNotes(mine)
+}
+
+// hearObject takes what a member said in pieces.
+func (g *group) hearObject(o *opened, from roster.Leaf, object []byte) error {
+	if len(object) == 0 {
+		return ErrSaid
+	}
+	kind, b := ObjectKind(object[0]), object[1:]
+	switch kind {
+	case ObjectWishes:
+		return g.hearWishes(from, b)
+	case ObjectNews, ObjectBlob:
+		return g.hearNews(o, b)
+	case ObjectNeed:
+		return g.hearNeed(o, from, b)
+	case ObjectRoll:
+		return g.hearRoll(from, b)
+	}
+	return nil // of a newer version
+}
+
+// sweep drops what never became whole. ObjectBlob and long words come again anyway.
+func (g *group) sweep() error {
+	if g.unix()-g.r.Swept < seconds(sweepEvery) && g.unix() >= g.r.Swept {
+		return nil
+	}
+	first := g.r.Swept == 0
+	g.r.Swept = g.unix()
+	if first {
+		return nil
+	}
+	return g.work.sweep(groupNotes(g.r.ID) + "piece/")
+}
+
+func (w *work) sweep(prefix string) error {
+	names, err := w.tx.Notes(prefix)
+	if err != nil {
+		return err
+	}
+	for _, n := range names {
+		v, err := w.tx.Note(n)
+		if err != nil {
+			return err
+		}
+		if len(v) >= 8 && w.unix()-int64(binary.BigEndian.Uint64(v)) > seconds(wholeWithin) {
+			if err := w.tx.DeleteNotes(n); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,99 @@
+package group
+
+import (
+	"time"
+)
+
+// Tick does what its time has come for, in all groups. It may be called as often as
+// one likes; Change.Next says when it wants to be called at the latest.
+func (e *Engine) Tick(tx Tx, now time.Time) (*Change, error) { return e.tick(tx, now, false) }
+
+// Due is Tick after a start: what was asked for before and nobody answered is asked
+// for again, and who was away for more than six hours looks at the slots at once.
+// Copies that are kept come again, too; who has their rows skips them.
+func (e *Engine) Due(tx Tx, now time.Time) (*Change, error) { return e.tick(tx, now, true) }
+
+func (e *Engine) tick(tx Tx, now time.Time, anew bool) (*Change, error) {
+	w := e.work(tx, now)
+	all, err := tx.Groups()
+	if err != nil {
+		return nil, err
+	}
+	for _, r := range all {
+		if r.State == Out || r.State == Replaced {
+			continue
+		}
+		g := &group{work: w, r: r, open: map[uint64]*opened{}}
+		if anew {
+			if err := g.anew(); err != nil {
+				return nil, err
+			}
+		}
+		if err := g.due(anew); err != nil {
+			return nil, err
+		}
+		if err := g.save(); err != nil {
+			return nil, err
+		}
+	}
+	w.ch.Routes = w.ch.Routes || anew
+	return w.ch, nil
+}
+
+// anew is what a start asks for.
+func (g *group) anew() error {
+	if g.unix()-g.r.Looked >= seconds(awayAfter) && g.unix() < g.r.Look {
+		g.r.Look = g.unix()
+		g.r.Away = 0 // it was us who were away
+	}
+	if g.r.State == Behind {
+		return nil
+	}
+	msgs, err := g.messages()
+	if err != nil {
+		return err
+	}
+	for _, m := range msgs {
+		if m.Epoch == held || m.Sent != 0 {
+			continue
+		}
+		if o, err := g.epoch(m.Epoch); err == nil {
+			g.copies(o, m)
+		}
+	}
+	return nil
+}
+
+// due does what its time has come for, in one group.
+func (g *group) due(anew bool) error {
+	if g.r.State == Behind {
+		if err := g.sweep(); err != nil {
+			return err
+		}
+		return g.beg()
+	}
+	for _, f := range []func() error{g.settle, g.tendMessages, g.tellWishes, g.pass, g.schedule, g.sweep, g.roll, g.tellHead} {
+		if err := f(); err != nil {
+			return err
+		}
+	}
+	g.askLacking()
+	g.gone()
+	h, err := g.head()
+	if err != nil {
+		return err
+	}
+	if err := g.need(h); err != nil {
+		return err
+	}
+	return g.calls(anew)
+}
+
+// plan asks for the next Tick.
+func (g *group) plan() {
+	if g.r.Try != 0 {
+		g.at(g.r.Try)
+	}
+	g.at(g.r.Tell)
+	g.at(g.r.Begging)
+}
