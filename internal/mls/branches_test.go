@@ -263,6 +263,15 @@ func TestPendingIsBounded(t *testing.T) {
 	big := &Proposal{Type: ProposalGroupContext, Extensions: []Extension{{Data: make([]byte, maxPendingSize-10)}}}
 	ann.check(s.add("a", Sender{}, RemoveProposal(1)))
 	ann.refused(s.add("b", Sender{Index: 1}, big), ErrTooMany)
+	part := &Proposal{Type: ProposalGroupContext, Extensions: []Extension{{Data: make([]byte, maxSizeOfSender-20)}}}
+	const parts = maxPendingSize / maxSizeOfSender
+	for i := range uint32(parts + 1) {
+		if err := s.add(ProposalRef([]byte{byte(i)}), Sender{Index: 2 + i}, part); (err == nil) != (i < parts) {
+			t.Errorf("part %d of %d: %v", i, parts, err)
+		}
+	}
+	s = pendingProposals{}
+	ann.check(s.add("a", Sender{}, RemoveProposal(1)))
 	for range 3 { // some of them have room to grow in place
 		c := s.clone()
 		ann.check(s.add("x", Sender{}, RemoveProposal(1)))

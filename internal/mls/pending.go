@@ -8,6 +8,7 @@ const (
 	maxPending         = 4096    // proposals
 	maxPendingOfSender = 1024    // of those, of one sender; all who ask to be added are one
 	maxPendingSize     = 8 << 20 // bytes, all together
+	maxSizeOfSender    = 2 << 20 // of those, of one sender
 )
 
 // pendingProposal is a proposal that was sent or received in this epoch.
@@ -28,16 +29,16 @@ type pendingProposals struct {
 // add keeps a proposal; one that is there already stays as it is. It fails with
 // ErrTooMany.
 func (s *pendingProposals) add(ref ProposalRef, sender Sender, p *Proposal) error {
-	size, same := len(p.Append(nil)), 0
+	size, same, sizes := len(p.Append(nil)), 0, 0
 	for _, q := range s.list {
 		if q.ref == ref {
 			return nil
 		}
 		if q.sender == sender {
-			same++
+			same, sizes = same+1, sizes+q.size
 		}
 	}
-	if len(s.list) >= maxPending || same >= maxPendingOfSender || s.size+size > maxPendingSize {
+	if len(s.list) >= maxPending || same >= maxPendingOfSender || sizes+size > maxSizeOfSender || s.size+size > maxPendingSize {
 		return fail(ErrTooMany, "", "proposals of this epoch")
 	}
 	s.list = append(s.list, pendingProposal{ref, sender, p, size})
@@ -101,7 +102,7 @@ func (g *Group) best(r proposalRules) []ProposalRef {
 				change[p.sender.Leaf] = i
 			}
 		case ProposalGroupContext:
-			if g.allMeet(p.proposal.Extensions) {
+			if r.one(listed{p.proposal, p.sender, true}) == nil && g.allMeet(p.proposal.Extensions) {
 				extensions = p
 			}
 		case ProposalReInit:
@@ -122,13 +123,19 @@ func (g *Group) best(r proposalRules) []ProposalRef {
 	}
 	psks := map[string]bool{}
 	// Keys that chosen leaves bring: what is there twice would spoil the whole commit.
-	brought := map[string]bool{}
+	brought, together := map[string]bool{}, g.tree.root.credentials
 	fresh := func(l, old *LeafNode) bool {
 		enc, sig := "e"+string(l.EncryptionKey), "s"+string(l.SignatureKey)
 		keep := old != nil && equal(old.SignatureKey, l.SignatureKey)
 		if brought[enc] || g.tree.hasEncryptionKey(l.EncryptionKey) || brought[sig] || !keep && members[string(l.SignatureKey)] {
 			return false
 		}
+		// Members may understand credentials that not all who are added do.
+		types := credentialTypesOf(l)
+		if types.used&^together.supported != 0 || together.used&^types.supported != 0 {
+			return false
+		}
+		together = together.with(types)
 		brought[enc], brought[sig] = true, true
 		return true
 	}
