@@ -49,14 +49,14 @@ const layers = `
 
 	client/internal/device:  internal/key internal/manifest
 	client/internal/contact: client/internal/device internal/addr internal/invite internal/key internal/manifest internal/pad internal/pqxdh internal/sealed internal/session internal/wire
-	client/internal/convo:   client/internal/contact client/internal/device internal/addr internal/content internal/key internal/manifest internal/pad internal/pqxdh internal/sealed internal/session internal/wake internal/wire
+	client/internal/convo:   client/internal/contact client/internal/device internal/addr internal/content internal/invite internal/key internal/manifest internal/pad internal/pqxdh internal/sealed internal/session internal/wake internal/wire
 	client/internal/group:   internal/addr internal/key internal/manifest internal/mls internal/pad internal/roster internal/slot internal/wire
 	client/internal/group/grouptest: client/internal/group internal/key internal/roster internal/wire
 	client/internal/outbox:  client/transport internal/addr internal/key internal/wire
 	client/internal/inbox:   client/transport internal/addr internal/key internal/wire
 	client/internal/fetch:   client/transport internal/key internal/wire
 	client/internal/purse:   client/transport internal/key internal/token internal/wire
-	client/internal/vault:   client/internal/contact client/internal/convo client/internal/group client/internal/outbox client/internal/purse internal/key internal/wire
+	client/internal/vault:   client/internal/contact client/internal/convo client/internal/group client/internal/outbox client/internal/purse internal/content internal/key internal/wire
 	client:                  client/internal/... client/transport internal/addr internal/content internal/invite internal/key internal/manifest internal/pad internal/sealed internal/token internal/wake internal/wire
 
 	relay/internal/acme:

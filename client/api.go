@@ -54,6 +54,8 @@ const (
 	Unsent   State = "unsent"   // taken back before it left
 	Received State = "received" // an incoming message
 	Told     State = "notice"   // said by the client itself
+	// Elsewhere: another device of ours sent it, and has not told more of it yet.
+	Elsewhere State = "copied"
 )
 
 // Event is one line of a conversation: a message or a notice.

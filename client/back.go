@@ -108,7 +108,7 @@ func (c *Client) whoToTell(ctx context.Context) (ids []int64, err error) {
 		if more, err := countReturn(tx, time.Now()); err != nil || !more {
 			return err
 		}
-		people, err := s.Contacts()
+		devices, err := s.Devices()
 		if err != nil {
 			return err
 		}
@@ -117,8 +117,8 @@ func (c *Client) whoToTell(ctx context.Context) (ids []int64, err error) {
 			waiting  bool
 		}
 		var all []candidate
-		for _, r := range people {
-			if r.State != contact.Accepted {
+		for _, r := range devices {
+			if !r.Kept() {
 				continue
 			}
 			n, err := s.WaitingRows(r.ID)
@@ -126,7 +126,7 @@ func (c *Client) whoToTell(ctx context.Context) (ids []int64, err error) {
 				return err
 			}
 			one := candidate{id: r.ID, waiting: n > 0}
-			if err := s.LastEvents(r.ID, 0, 1, func(e *convo.Event) error { one.last = e.Seq; return nil }); err != nil {
+			if err := s.LastEvents(r.PersonID(), 0, 1, func(e *convo.Event) error { one.last = e.Seq; return nil }); err != nil {
 				return err
 			}
 			all = append(all, one)

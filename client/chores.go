@@ -62,6 +62,12 @@ func (c *Client) chores(ctx context.Context) error {
 			if more {
 				next = min(next, handEvery)
 			}
+			if more, err = c.meet(ctx); err != nil {
+				return err
+			}
+			if more {
+				next = min(next, meetEvery)
+			}
 		}
 		if l := time.Duration(c.home().Live) * time.Second; l > 0 && time.Since(passed) >= l {
 			steps := time.Since(passed) / l
@@ -80,6 +86,25 @@ func (c *Client) chores(ctx context.Context) error {
 	}
 }
 
+// Beginning a session costs some milliseconds and four cells, so many of them are
+// spread.
+const (
+	meetMost  = 8
+	meetEvery = 2 * time.Second
+)
+
+// meet begins sessions with devices that this one was told of and has not met.
+func (c *Client) meet(ctx context.Context) (more bool, err error) {
+	err = c.update(ctx, func(tx vault.Store, now time.Time) (ch *convo.Change, err error) {
+		ch, more, err = c.engine.Introduce(tx, now, meetMost)
+		if ch != nil && ch.Meets {
+			more, ch.Meets = true, false // it is done again soon, not at once
+		}
+		return ch, err
+	})
+	return more, err
+}
+
 // connected reports whether our relay is being watched.
 func (c *Client) connected() bool {
 	c.mu.Lock()
@@ -94,11 +119,7 @@ func (c *Client) maintain(ctx context.Context) error {
 			return nil, err
 		}
 		if renewed {
-			raw, err := c.engine.Self.Append(nil)
-			if err != nil {
-				return nil, err
-			}
-			if err := tx.Tx.Put(vault.Meta, vault.Row{ID: metaIdentity, V: raw}); err != nil {
+			if err := c.keepIdentity(tx); err != nil {
 				return nil, err
 			}
 		}

@@ -45,6 +45,7 @@ type Client struct {
 
 	returned chan struct{} // our relay is connected again
 	homed    chan struct{} // there is a relay now
+	stands   [32]byte      // hash of the manifest that is known to be in the vault; used in transactions only
 	hurried  bool          // the process ends soon
 	root     key.SignPublic
 }
@@ -112,6 +113,9 @@ func (c *Client) wake() {
 func (c *Client) update(ctx context.Context, f func(tx vault.Store, now time.Time) (*convo.Change, error)) error {
 	var ch *convo.Change
 	err := c.vault.Update(ctx, func(tx *vault.Tx) (err error) {
+		if err := c.sure(tx); err != nil {
+			return err
+		}
 		ch, err = f(vault.Store{Tx: tx}, time.Now())
 		return err
 	})
@@ -141,6 +145,9 @@ func (c *Client) apply(ctx context.Context, ch *convo.Change) {
 			c.asleep.awake(ch.Heard)
 			out.Heard(ch.Heard)
 		}
+		for _, id := range ch.Freed {
+			out.Heard(id)
+		}
 		if ch.Found != 0 {
 			out.Found(ch.Found)
 		}
@@ -160,7 +167,7 @@ func (c *Client) apply(ctx context.Context, ch *convo.Change) {
 	if ch.Routes && in != nil {
 		in.Refresh()
 	}
-	if ch.Invites || ch.Wakes {
+	if ch.Invites || ch.Wakes || ch.Meets {
 		c.wake()
 	}
 	if len(ch.Events) > 0 {
@@ -207,7 +214,7 @@ func find(tx vault.Store, who string) (*contact.Record, error) {
 		return nil, err
 	}
 	for _, r := range all {
-		if matches(r, who) {
+		if r.State != contact.Member && matches(r, who) {
 			return r, nil
 		}
 	}

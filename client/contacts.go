@@ -56,6 +56,9 @@ func (c *Client) Contacts(ctx context.Context) (all []Contact, err error) {
 			if err != nil {
 				break
 			}
+			if r.State == contact.Member {
+				continue
+			}
 			var one Contact
 			one, err = shownContact(s, r)
 			all = append(all, one)
@@ -78,7 +81,11 @@ func (c *Client) contact(ctx context.Context, id int64) (out Contact, err error)
 }
 
 func shownContact(s vault.Store, r *contact.Record) (Contact, error) {
-	waiting, err := s.WaitingRows(r.ID)
+	devices, err := s.DevicesOf(r.ID)
+	if err != nil {
+		return Contact{}, err
+	}
+	waiting, err := waitingFor(s, devices)
 	if err != nil {
 		return Contact{}, err
 	}
@@ -88,6 +95,33 @@ func shownContact(s vault.Store, r *contact.Record) (Contact, error) {
 	}
 	return Contact{ID: r.ID, Name: r.Name, Claimed: r.Claimed, State: stateNames[r.State], Verified: r.Verified, Relay: r.Realm.Name,
 		Warning: r.Warning, Stopped: r.Stop, Waiting: waiting, Unread: unread, Since: time.Unix(r.Since, 0)}, nil
+}
+
+// waitingFor counts what no device of a person has acked: messages that one of them
+// has do not wait for the others any more.
+func waitingFor(s vault.Store, devices []*contact.Record) (n int, err error) {
+	if len(devices) == 1 {
+		return s.WaitingRows(devices[0].ID)
+	}
+	for _, d := range devices {
+		rows, err := s.RowsOf(d.ID)
+		if err != nil {
+			return 0, err
+		}
+		for _, row := range rows {
+			if row.Event == 0 {
+				continue
+			}
+			ev, err := s.Event(row.Event)
+			if err != nil {
+				return 0, err
+			}
+			if ev.State < convo.OnDevice {
+				n++
+			}
+		}
+	}
+	return n, nil
 }
 
 // change finds a contact, changes it, and returns it as it is then.
@@ -118,8 +152,7 @@ func (c *Client) Answer(ctx context.Context, who string, a Answer) (Contact, err
 		case AnswerBlock:
 			return c.engine.Answer(tx, now, r.ID, convo.Block)
 		case AnswerTrust:
-			r.Stop, r.Warning, r.Trusted = false, "", r.Doubt
-			return &convo.Change{Heard: r.ID}, tx.PutContact(r)
+			return c.engine.Trust(tx, now, r)
 		}
 		return nil, contact.ErrState
 	})
@@ -127,8 +160,8 @@ func (c *Client) Answer(ctx context.Context, who string, a Answer) (Contact, err
 
 // Rename gives a contact another name here.
 func (c *Client) Rename(ctx context.Context, who, name string) (Contact, error) {
-	return c.change(ctx, who, func(tx vault.Store, _ time.Time, r *contact.Record) (*convo.Change, error) {
-		return nil, contact.Rename(tx, r, name)
+	return c.change(ctx, who, func(tx vault.Store, now time.Time, r *contact.Record) (*convo.Change, error) {
+		return c.engine.Rename(tx, now, r, name)
 	})
 }
 
@@ -147,8 +180,7 @@ func (c *Client) SafetyNumber(ctx context.Context, who string) (n string, err er
 
 // SetVerified notes that the safety numbers were compared, or takes that back.
 func (c *Client) SetVerified(ctx context.Context, who string, verified bool) (Contact, error) {
-	return c.change(ctx, who, func(tx vault.Store, _ time.Time, r *contact.Record) (*convo.Change, error) {
-		r.Verified = verified
-		return nil, tx.PutContact(r)
+	return c.change(ctx, who, func(tx vault.Store, now time.Time, r *contact.Record) (*convo.Change, error) {
+		return c.engine.Verify(tx, now, r, verified)
 	})
 }

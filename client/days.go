@@ -112,12 +112,12 @@ func (k *keyring) Days(ctx context.Context, day uint64) ([]inbox.DayAddress, err
 // receiving returns the routes of ours by which something may come: those of
 // invites, and of contacts who may say something.
 func receiving(s vault.Store) (own []*contact.RouteRecord, err error) {
-	people, err := s.Contacts()
+	devices, err := s.Devices()
 	if err != nil {
 		return nil, err
 	}
 	ids := []int64{0}
-	for _, r := range people {
+	for _, r := range devices {
 		if r.MayReceive() {
 			ids = append(ids, r.ID)
 		}

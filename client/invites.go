@@ -126,6 +126,9 @@ func (c *Client) Invites(ctx context.Context) (all []Invite, err error) {
 		records, err := (vault.Store{Tx: tx}).Invites()
 		all = nil
 		for _, r := range records {
+			if r.Group {
+				continue
+			}
 			all = append(all, shownInvite(r, time.Now()))
 		}
 		return err

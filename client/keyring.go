@@ -292,12 +292,12 @@ func (k *keyring) Addresses(ctx context.Context, period uint64) ([]inbox.Address
 	var routes []*contact.RouteRecord
 	err := k.c.vault.View(ctx, func(tx *vault.Tx) error {
 		s := vault.Store{Tx: tx}
-		people, err := s.Contacts()
+		devices, err := s.Devices()
 		if err != nil {
 			return err
 		}
 		ids := []int64{0}
-		for _, r := range people {
+		for _, r := range devices {
 			if r.MayReceive() {
 				ids = append(ids, r.ID)
 			}

@@ -10,7 +10,7 @@ import (
 )
 
 // rank orders the states an outgoing message passes.
-var rank = map[State]int{Queued: 1, Offered: 2, Parked: 3, Live: 4, OnDevice: 5}
+var rank = map[State]int{Queued: 1, Elsewhere: 1, Offered: 2, Parked: 3, Live: 4, OnDevice: 5}
 
 // ended reports whether a state will not change any more.
 func ended(s State) bool { return s == OnDevice || s == Expired || s == Unsent }
@@ -114,7 +114,7 @@ func (c *Client) Read(ctx context.Context, q Query) ([]Event, error) {
 		}
 		events = nil
 		add := func(e *convo.Event) error {
-			if !q.Unread || !e.Out && e.Seq > read[e.Contact] {
+			if !q.Unread || !e.Out && !e.Seen && e.Seq > read[e.Contact] {
 				events = append(events, e)
 			}
 			return nil
@@ -138,16 +138,7 @@ func (c *Client) Read(ctx context.Context, q Query) ([]Event, error) {
 // MarkRead notes that a person has seen an event, and all before it in the same
 // conversation.
 func (c *Client) MarkRead(ctx context.Context, seq int64) error {
-	return c.update(ctx, func(tx vault.Store, _ time.Time) (*convo.Change, error) {
-		e, err := tx.Event(seq)
-		if err != nil {
-			return nil, err
-		}
-		r, err := tx.Contact(e.Contact)
-		if err != nil || seq <= r.Read {
-			return nil, err
-		}
-		r.Read = seq
-		return nil, tx.PutContact(r)
+	return c.update(ctx, func(tx vault.Store, now time.Time) (*convo.Change, error) {
+		return c.engine.MarkRead(tx, now, seq)
 	})
 }

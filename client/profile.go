@@ -153,9 +153,9 @@ func (c *Client) load(ctx context.Context) error {
 		if !found || cbor.Unmarshal(row.V, &c.profile) != nil {
 			return vault.ErrDamaged
 		}
-		c.root = id.Manifest.Root
+		c.root, c.stands = id.Manifest.Root, id.Manifest.Hash()
 		c.engine = &convo.Engine{Self: id, Rand: c.opt.rand(), Name: c.profile.Name}
-		c.engine.Online, c.engine.Gifts = c.connected, gifts{c}
+		c.engine.Online, c.engine.Gifts, c.engine.Keep = c.connected, gifts{c}, c.keepIdentity
 		c.engine.Home = convo.Home{Realm: c.profile.Realm, Live: c.profile.Live}
 		st, err := readWake(tx)
 		if err != nil {
@@ -166,4 +166,36 @@ func (c *Client) load(ctx context.Context) error {
 		}
 		return nil
 	})
+}
+
+// keepIdentity stores who we are, whose manifest changed.
+func (c *Client) keepIdentity(tx convo.Tx) error {
+	raw, err := c.engine.Self.Append(nil)
+	if err != nil {
+		return err
+	}
+	return tx.(vault.Store).Tx.Put(vault.Meta, vault.Row{ID: metaIdentity, V: raw})
+}
+
+// sure begins a transaction with the manifest that is in the vault: the last one may
+// have had another and not been committed.
+func (c *Client) sure(tx *vault.Tx) error {
+	if c.engine.Self.Manifest.Hash() == c.stands {
+		return nil
+	}
+	row, found, err := tx.Get(vault.Meta, metaIdentity)
+	if err != nil {
+		return err
+	}
+	if !found {
+		return vault.ErrDamaged
+	}
+	id, err := device.Parse(row.V)
+	if err != nil {
+		return vault.ErrDamaged
+	}
+	c.engine.Self.Manifest, c.engine.Self.Past = id.Manifest, id.Past
+	c.stands = id.Manifest.Hash()
+	id.Wipe()
+	return nil
 }

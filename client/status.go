@@ -2,6 +2,7 @@ package client
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/tacet-chat/tacet/client/internal/contact"
@@ -57,7 +58,12 @@ func (c *Client) Status(ctx context.Context) (Status, error) {
 				st.Requests++
 			case contact.Accepted, contact.Pending:
 				st.Contacts++
-				if out != nil && out.Status(r.ID).Silent {
+				devices, err := s.DevicesOf(r.ID)
+				if err != nil {
+					return err
+				}
+				// Somebody is silent while none of their devices answers.
+				if out != nil && len(devices) > 0 && !slices.ContainsFunc(devices, func(d *contact.Record) bool { return !out.Status(d.ID).Silent }) {
 					st.Silent = append(st.Silent, r.Name)
 				}
 			}

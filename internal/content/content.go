@@ -9,6 +9,7 @@
 package content
 
 import (
+	"bytes"
 	"errors"
 	"unicode/utf8"
 
@@ -33,6 +34,12 @@ const (
 	MinGuest     = 85
 	MaxTickets   = 5 + 16*2048 // of wake tickets, opaque here
 	MinTickets   = 5
+	MaxGroup     = 60 << 10 // of what groups say, opaque here
+	MaxKey       = 96       // of the key of an entry that own devices share
+	MaxValue     = 16 << 10 // of its value
+	MaxEntries   = 64       // entries in one message
+	MaxNames     = 1024     // names of texts in one field
+	NameSize     = 16       // of the name of a text, see Name
 )
 
 // ErrContent is returned for content that is not well-formed.
@@ -45,6 +52,8 @@ type Content struct {
 	Acks    *Acks
 	Control *Control
 	Drop    *Drop
+	Sync    *Sync  // between devices of one person only
+	Group   []byte // 1 … MaxGroup bytes, or nil
 	// Unknown is set by Parse if something in it is of a newer version and was
 	// left out. Such content may have no part at all, and is acked like any
 	// other: its author would try for ever.
@@ -73,11 +82,58 @@ type Control struct {
 	Guest    []byte // tokens for the author's realm, MinGuest … MaxGuest bytes, or nil
 	Tickets  []byte // that wake the author's device, MinTickets … MaxTickets bytes, or nil
 	Suite    byte   // newest in which the author's device begins sessions, or 0
+	Level    byte   // what the author's version knows, or 0
+	Leaves   bool   // the author's device is given up
 }
 
 // Drop is cover: a message with nothing to say, except that its device is back.
 type Drop struct {
 	Back bool
+}
+
+// Name names a text among the devices of a person: TextName.
+type Name [NameSize]byte
+
+// Sync is what one device tells another one of the same person. At least one field
+// is set.
+type Sync struct {
+	Copy    *Copy         // a text of which the reader's device gets no other copy
+	Entries []Entry       // of what the devices share, at most MaxEntries
+	Read    []Name        // texts received that a person has seen, at most MaxNames
+	Ends    map[Name]byte // what became of texts that were sent, at most MaxNames
+}
+
+// Copy is a text of a conversation.
+type Copy struct {
+	Person [32]byte // root of whom the conversation is with
+	Author [32]byte // name of the device that wrote it
+	ID     wire.MessageID
+	Out    bool   // the person that the devices belong to wrote it
+	Sent   uint64 // unix seconds by its author's clock
+	Body   string // as in Text
+}
+
+// Entry is one entry of the map that the devices of a person share. Of two with
+// one key the one with the greater count is newer, of one count that of the greater
+// device.
+type Entry struct {
+	Key    []byte // 1 … MaxKey bytes
+	Value  []byte // at most MaxValue bytes
+	Count  uint64 // at least 1
+	Device [32]byte
+}
+
+// Newer reports whether e takes the place of o.
+//
+// spec: content.md#between-own-devices
+func (e *Entry) Newer(o *Entry) bool {
+	if e.Count != o.Count {
+		return e.Count > o.Count
+	}
+	if c := bytes.Compare(e.Device[:], o.Device[:]); c != 0 {
+		return c > 0
+	}
+	return bytes.Compare(e.Value, o.Value) > 0
 }
 
 // The parts as they are written. Keys are part of the format.
@@ -88,6 +144,8 @@ type (
 		Acks    *formAcks    `cbor:"2,keyasint,omitempty"`
 		Control *formControl `cbor:"3,keyasint,omitempty"`
 		Drop    *formDrop    `cbor:"4,keyasint,omitempty"`
+		Sync    *formSync    `cbor:"5,keyasint,omitempty"`
+		Group   []byte       `cbor:"6,keyasint,omitempty"`
 	}
 	formText struct {
 		Body string `cbor:"0,keyasint"`
@@ -106,9 +164,31 @@ type (
 		Guest    []byte `cbor:"6,keyasint,omitempty"`
 		Tickets  []byte `cbor:"7,keyasint,omitempty"`
 		Suite    byte   `cbor:"8,keyasint,omitempty"`
+		Level    byte   `cbor:"9,keyasint,omitempty"`
+		Leaves   bool   `cbor:"10,keyasint,omitempty"`
 	}
 	formDrop struct {
 		Back bool `cbor:"0,keyasint,omitempty"`
+	}
+	formSync struct {
+		Copy    *formCopy   `cbor:"0,keyasint,omitempty"`
+		Entries []formEntry `cbor:"1,keyasint,omitempty"`
+		Read    []byte      `cbor:"2,keyasint,omitempty"` // 16 bytes each, in one string
+		Ends    []byte      `cbor:"3,keyasint,omitempty"` // name 16 ‖ end 1, in one string
+	}
+	formCopy struct {
+		Person []byte `cbor:"0,keyasint"`
+		Author []byte `cbor:"1,keyasint"`
+		ID     []byte `cbor:"2,keyasint"`
+		Sent   uint64 `cbor:"3,keyasint"`
+		Body   string `cbor:"4,keyasint"`
+		Out    bool   `cbor:"5,keyasint,omitempty"`
+	}
+	formEntry struct {
+		Key    []byte `cbor:"0,keyasint"`
+		Value  []byte `cbor:"1,keyasint"`
+		Count  uint64 `cbor:"2,keyasint"`
+		Device []byte `cbor:"3,keyasint"`
 	}
 )
 
@@ -141,7 +221,7 @@ func (c *Content) Append(b []byte) ([]byte, error) {
 
 // empty reports whether no part is set.
 func (c *Content) empty() bool {
-	return c.Text == nil && c.Acks == nil && c.Control == nil && c.Drop == nil
+	return c.Text == nil && c.Acks == nil && c.Control == nil && c.Drop == nil && c.Sync == nil && c.Group == nil
 }
 
 // check refuses parts that are out of bounds or say nothing.
@@ -154,6 +234,14 @@ func (c *Content) check() error {
 	}
 	if a := c.Acks; a != nil && len(a.IDs) > MaxAcks {
 		return ErrContent
+	}
+	if c.Group != nil && (len(c.Group) == 0 || len(c.Group) > MaxGroup) {
+		return ErrContent
+	}
+	if s := c.Sync; s != nil {
+		if err := s.check(); err != nil {
+			return err
+		}
 	}
 	if t := c.Control; t != nil {
 		return t.check()
@@ -169,7 +257,7 @@ func (t *Control) check() error {
 		len(t.Tickets) != 0 && (len(t.Tickets) < MinTickets || len(t.Tickets) > MaxTickets),
 		len(t.RouteAck) != 0 && len(t.RouteAck) != RouteAckSize,
 		len(t.Name) > MaxName, !utf8.ValidString(t.Name),
-		len(t.Route) == 0 && len(t.RouteAck) == 0 && !t.Accept && t.Name == "" && len(t.Prekeys) == 0 && len(t.Manifest) == 0 && len(t.Guest) == 0 && len(t.Tickets) == 0 && t.Suite == 0:
+		len(t.Route) == 0 && len(t.RouteAck) == 0 && !t.Accept && t.Name == "" && len(t.Prekeys) == 0 && len(t.Manifest) == 0 && len(t.Guest) == 0 && len(t.Tickets) == 0 && t.Suite == 0 && t.Level == 0 && !t.Leaves:
 		return ErrContent
 	}
 	return nil
@@ -187,10 +275,14 @@ func (c *Content) form() *formContent {
 		}
 	}
 	if t := c.Control; t != nil {
-		f.Control = &formControl{Route: t.Route, RouteAck: t.RouteAck, Accept: t.Accept, Name: t.Name, Prekeys: t.Prekeys, Manifest: t.Manifest, Guest: t.Guest, Tickets: t.Tickets, Suite: t.Suite}
+		f.Control = &formControl{Route: t.Route, RouteAck: t.RouteAck, Accept: t.Accept, Name: t.Name, Prekeys: t.Prekeys, Manifest: t.Manifest, Guest: t.Guest, Tickets: t.Tickets, Suite: t.Suite, Level: t.Level, Leaves: t.Leaves}
 	}
 	if c.Drop != nil {
 		f.Drop = &formDrop{Back: c.Drop.Back}
 	}
+	if c.Sync != nil {
+		f.Sync = c.Sync.form()
+	}
+	f.Group = c.Group
 	return f
 }

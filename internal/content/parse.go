@@ -21,14 +21,19 @@ var dec = must(decoding.DecMode())
 // maps that have keys of their own.
 type known map[uint64]known
 
-const keyControl = 3
+const (
+	keyControl = 3
+	keySync    = 5
+)
 
 var keys = known{
 	0:          nil,
 	1:          {0: nil},
 	2:          {0: nil, 1: nil},
-	keyControl: {0: nil, 1: nil, 2: nil, 3: nil, 4: nil, 5: nil, 6: nil, 7: nil, 8: nil},
+	keyControl: {0: nil, 1: nil, 2: nil, 3: nil, 4: nil, 5: nil, 6: nil, 7: nil, 8: nil, 9: nil, 10: nil},
 	4:          {0: nil},
+	keySync:    {0: {0: nil, 1: nil, 2: nil, 3: nil, 4: nil, 5: nil}, 1: nil, 2: nil, 3: nil},
+	6:          nil,
 }
 
 // Parse reads content that fills b. It fails with ErrContent. Integer keys of a
@@ -95,8 +100,8 @@ func strip(m map[any]any, k known) (unknown, ok bool) {
 				return false, false
 			}
 			unknown = unknown || u
-			// Of a control made up of new things alone nothing is left.
-			if u && n == keyControl && len(inner) == 0 {
+			// Of a part made up of new things alone nothing is left.
+			if u && (n == keyControl || n == keySync) && len(inner) == 0 {
 				delete(m, key)
 			}
 		}
@@ -128,10 +133,16 @@ func parseKnown(tree map[any]any) (*Content, error) {
 		}
 	}
 	if t := f.Control; t != nil {
-		c.Control = &Control{Route: t.Route, RouteAck: t.RouteAck, Accept: t.Accept, Name: t.Name, Prekeys: t.Prekeys, Manifest: t.Manifest, Guest: t.Guest, Tickets: t.Tickets, Suite: t.Suite}
+		c.Control = &Control{Route: t.Route, RouteAck: t.RouteAck, Accept: t.Accept, Name: t.Name, Prekeys: t.Prekeys, Manifest: t.Manifest, Guest: t.Guest, Tickets: t.Tickets, Suite: t.Suite, Level: t.Level, Leaves: t.Leaves}
 	}
 	if f.Drop != nil {
 		c.Drop = &Drop{Back: f.Drop.Back}
 	}
+	if f.Sync != nil {
+		if c.Sync, err = f.Sync.sync(); err != nil {
+			return nil, err
+		}
+	}
+	c.Group = f.Group
 	return c, c.check()
 }

@@ -142,6 +142,25 @@ func checkDevices(old, next []Device) error {
 	return nil
 }
 
+// CheckRevoked fails with ErrRevoked if a device that old has as revoked is active
+// in next, or if one that is active there has a key of it. It is what can be asked
+// of a manifest when those between are missing.
+//
+// spec: manifest.md#checks
+func CheckRevoked(old, next *Manifest) error {
+	for _, was := range old.Devices {
+		if !was.Revoked {
+			continue
+		}
+		for _, is := range next.Devices {
+			if !is.Revoked && (is.Sign == was.Sign || is.DH == was.DH || is.XWing == was.XWing) {
+				return ErrRevoked
+			}
+		}
+	}
+	return nil
+}
+
 // CheckRef compares what the other side names in a content block with what is
 // held: of the sender's own manifest, or of ours as the sender knows it. It
 // fails with ErrRollback, ErrFork, or ErrNewer if the held one is to be

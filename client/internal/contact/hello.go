@@ -12,6 +12,7 @@ import (
 	"github.com/tacet-chat/tacet/internal/invite"
 	"github.com/tacet-chat/tacet/internal/key"
 	"github.com/tacet-chat/tacet/internal/manifest"
+	"github.com/tacet-chat/tacet/internal/pad"
 	"github.com/tacet-chat/tacet/internal/pqxdh"
 	"github.com/tacet-chat/tacet/internal/sealed"
 	"github.com/tacet-chat/tacet/internal/session"
@@ -43,6 +44,7 @@ type Starting struct {
 	Name   string // what we call them
 	Mine   string // what they see as ours
 	First  []byte // the first content block, wire.BlockSize bytes
+	Group  bool   // for a group: they are no contact, but a Member
 }
 
 // Check refuses a bundle that cannot be accepted: our own, or of somebody we
@@ -71,16 +73,11 @@ func Start(tx Tx, rand io.Reader, now time.Time, s Starting) (*Outgoing, error) 
 	if err := Check(tx, s.Self, s.Bundle); err != nil {
 		return nil, err
 	}
-	r, err := recordFor(tx, s.Bundle.Root)
+	r, err := invited(tx, now, &s)
 	if err != nil {
 		return nil, err
 	}
-	r.Claimed, r.State, r.Since = CleanName(s.Bundle.Name), Pending, now.Unix()
-	r.Manifest, r.Device = s.Bundle.Manifest.Append(nil), int(s.Bundle.Device)
-	r.Realm, r.Blob = Realm{Name: s.Link.Relay, Pin: s.Bundle.Realm}, s.Link.ID()
-	if r.Name, err = freeName(tx, s.Name, r); err != nil {
-		return nil, err
-	}
+	r.Realm, r.Blob, r.Last = Realm{Name: s.Link.Relay, Pin: s.Bundle.Realm}, s.Link.ID(), s.Bundle.Manifest.Ref()
 	if err := tx.PutContact(r); err != nil {
 		return nil, err
 	}
@@ -90,7 +87,7 @@ func Start(tx Tx, rand io.Reader, now time.Time, s Starting) (*Outgoing, error) 
 	}
 	mine.Contact = r.ID
 	peer := session.Peer{Manifest: s.Bundle.Manifest, Device: r.Device, Prekeys: s.Bundle.Prekeys, Bundle: s.Bundle.Hash()}
-	self := session.Self{Manifest: s.Self.Manifest, DH: s.Self.DH}
+	self := session.Self{Manifest: s.Self.Manifest, Device: s.Self.Place(s.Self.Manifest), DH: s.Self.DH}
 	sess, hello, err := session.Start(rand, self, peer, AppendOffer(nil, offer, s.Realm), s.Mine, s.First)
 	if err != nil {
 		return nil, err
@@ -116,6 +113,40 @@ func Start(tx Tx, rand io.Reader, now time.Time, s Starting) (*Outgoing, error) 
 		return nil, err
 	}
 	return &Outgoing{Contact: r, Route: theirs, Message: id, Whole: whole, Until: int64(min(s.Bundle.Expiry, math.MaxInt64))}, nil
+}
+
+// invited makes the record of the device whose bundle it is. Somebody who is known
+// from a group stays a member until they have answered: their sessions go on.
+func invited(tx Tx, now time.Time, s *Starting) (*Record, error) {
+	r, err := recordFor(tx, s.Bundle.Root)
+	if err != nil {
+		return nil, err
+	}
+	device := r
+	if r.State == Member {
+		if err := r.NewManifest(s.Bundle.Manifest, now); err != nil {
+			return nil, err
+		}
+		if device, err = DeviceFor(tx, r, s.Bundle.Manifest, int(s.Bundle.Device)); err != nil {
+			return nil, err
+		}
+	} else {
+		r.State, r.Manifest = Pending, s.Bundle.Manifest.Append(nil)
+		if s.Group {
+			r.State = Member
+		}
+		if err := r.Is(s.Bundle.Manifest, int(s.Bundle.Device)); err != nil {
+			return nil, err
+		}
+	}
+	r.Claimed, r.Since = CleanName(s.Bundle.Name), now.Unix()
+	if r.Name, err = freeName(tx, s.Name, r); err != nil {
+		return nil, err
+	}
+	if device != r {
+		device.Join(r)
+	}
+	return device, tx.PutContact(r)
 }
 
 // MakePrimary stores a session as the one that new messages are sealed in.
@@ -155,6 +186,9 @@ type Incoming struct {
 	Block     []byte // the first content block; nil for a duplicate
 	Duplicate bool   // the same bytes came before: answer again
 	Doubtful  bool   // it shows another past of somebody we know: sending is stopped, nothing else was done
+	// Followed: the person is known, and the manifest of the hello is theirs now.
+	Followed   bool
+	Introduced bool // the invite was an introduction for a group
 }
 
 // Receive takes a whole hello that came by an invite's contact route. It fails
@@ -170,6 +204,9 @@ func Receive(tx Tx, rand io.Reader, now time.Time, self *device.Identity, inv *I
 	for _, h := range inv.Hellos {
 		if h.Hash == hash {
 			r, err := tx.Contact(h.Contact)
+			if errors.Is(err, ErrUnknown) {
+				return nil, ErrHello // the device was revoked since
+			}
 			if err != nil {
 				return nil, err
 			}
@@ -188,7 +225,7 @@ func Receive(tx Tx, rand io.Reader, now time.Time, self *device.Identity, inv *I
 	if err != nil || CheckOffer(now, inv.Realm, &offer, realm) != nil || hello.Manifest.Root == self.Manifest.Root {
 		return nil, ErrHello
 	}
-	r, err := met(tx, now, inv, hello)
+	r, followed, err := met(tx, now, inv, hello)
 	if Doubtful(err) {
 		return &Incoming{Contact: r, Doubtful: true}, nil
 	}
@@ -206,7 +243,7 @@ func Receive(tx Tx, rand io.Reader, now time.Time, self *device.Identity, inv *I
 	} else {
 		err = tx.PutInvite(inv)
 	}
-	return &Incoming{Contact: r, Message: id, Block: block}, err
+	return &Incoming{Contact: r, Message: id, Block: block, Followed: followed, Introduced: inv.Group}, err
 }
 
 func openHello(rand io.Reader, now time.Time, self *device.Identity, inv *InviteRecord, whole []byte) (*session.Session, *session.Hello, []byte, error) {
@@ -238,40 +275,50 @@ func openHello(rand io.Reader, now time.Time, self *device.Identity, inv *Invite
 	if err != nil {
 		return nil, nil, nil, err
 	}
-	sess, block, err := session.Accept(rand, now, session.Self{Manifest: m, DH: self.DH}, private, public, inv.Bundle, hello)
+	sess, block, err := session.Accept(rand, now, session.Self{Manifest: m, Device: self.Place(m), DH: self.DH}, private, public, inv.Bundle, hello)
 	return sess, hello, block, err
 }
 
-// met finds or makes the contact that a hello is from.
-func met(tx Tx, now time.Time, inv *InviteRecord, h *session.Hello) (*Record, error) {
+// met finds or makes the device that a hello is from. followed says that the person
+// is known and shows this manifest now.
+func met(tx Tx, now time.Time, inv *InviteRecord, h *session.Hello) (r *Record, followed bool, err error) {
+	if inv.Group && h.Manifest.Root != inv.For {
+		return nil, false, ErrHello
+	}
 	old, err := tx.ContactOf(h.Manifest.Root)
 	if err != nil && !errors.Is(err, ErrUnknown) {
-		return nil, err
+		return nil, false, err
 	}
 	if err == nil && old.State == Blocked {
-		return nil, ErrHello
+		return nil, false, ErrHello
 	}
 	if err == nil && old.MayReceive() {
-		return metAgain(tx, now, old, h)
+		r, err = metAgain(tx, now, inv, old, h)
+		return r, err == nil, err
 	}
-	r, err := recordFor(tx, h.Manifest.Root)
-	if err != nil {
-		return nil, err
+	if r, err = recordFor(tx, h.Manifest.Root); err != nil {
+		return nil, false, err
 	}
 	r.State, r.Since = Request, now.Unix()
-	if !inv.Ask {
+	switch {
+	case inv.Group:
+		r.State = Member
+	case !inv.Ask:
 		r.State = Accepted
 	}
 	r.Claimed, r.Invite = CleanName(h.Name), inv.ID
-	r.Manifest, r.Device = h.Manifest.Append(nil), int(h.Device)
+	r.Manifest, r.Last = h.Manifest.Append(nil), h.Manifest.Ref()
+	if err := r.Is(h.Manifest, int(h.Device)); err != nil {
+		return nil, false, err
+	}
 	want := inv.Label
 	if want == "" || inv.Uses > 1 {
 		want = h.Name
 	}
 	if r.Name, err = freeName(tx, want, r); err != nil {
-		return nil, err
+		return nil, false, err
 	}
-	return r, tx.PutContact(r)
+	return r, false, tx.PutContact(r)
 }
 
 // metAgain is a hello of somebody we know: they took an invite of ours while
@@ -279,20 +326,90 @@ func met(tx Tx, now time.Time, inv *InviteRecord, h *session.Hello) (*Record, er
 // arrives is not known; theirs has, so both ends have its session.
 //
 // spec: hello.md#simultaneous-hellos
-func metAgain(tx Tx, now time.Time, r *Record, h *session.Hello) (*Record, error) {
-	r.State = Accepted
-	switch err := r.NewManifest(h.Manifest, now); {
+func metAgain(tx Tx, now time.Time, inv *InviteRecord, p *Record, h *session.Hello) (*Record, error) {
+	if p.State != Member || !inv.Group && !inv.Ask {
+		p.State = Accepted
+	}
+	switch err := p.NewManifest(h.Manifest, now); {
 	case Doubtful(err):
-		return r, errors.Join(err, tx.PutContact(r))
+		return p, errors.Join(err, tx.PutContact(p))
 	case err != nil:
 		return nil, ErrHello
 	}
-	r.Device = int(h.Device)
+	if err := tx.PutContact(p); err != nil {
+		return nil, err
+	}
+	r, err := DeviceFor(tx, p, h.Manifest, int(h.Device))
+	if err != nil {
+		return nil, err
+	}
+	r.Last = h.Manifest.Ref()
 	return r, tx.PutContact(r)
 }
 
-// NewManifest takes a newer manifest of the contact, or stops the contact if it
-// goes back or forks.
+// Is makes a record that of the device at a place of a manifest. It fails with
+// ErrHello if there is no active device.
+func (r *Record) Is(m *manifest.Manifest, place int) error {
+	d, ok := m.Active(place)
+	if !ok {
+		return ErrHello
+	}
+	r.Device, r.Sign, r.Gone = place, d.Sign, false
+	return nil
+}
+
+// DeviceFor finds or makes the record of a person's device at a place of their
+// newest manifest. The record that stands for the person serves a new device if
+// its own is not active any more; what led to that one is destroyed then. It fails
+// with ErrHello if there is no active device.
+func DeviceFor(tx Tx, p *Record, m *manifest.Manifest, place int) (*Record, error) {
+	d, ok := m.Active(place)
+	if !ok {
+		return nil, ErrHello
+	}
+	if !p.Gone && p.Sign == d.Sign {
+		p.Device = place
+		return p, nil
+	}
+	r, err := tx.DeviceOf(p.Root, d.Sign)
+	if err == nil {
+		r.Device = place
+		return r, nil
+	}
+	if !errors.Is(err, ErrUnknown) {
+		return nil, err
+	}
+	if at, ok := m.Find(p.Sign); p.Gone || !ok || m.Devices[at].Revoked {
+		if err := Forget(tx, p.ID); err != nil {
+			return nil, err
+		}
+		p.ForgetDevice()
+		return p, p.Is(m, place)
+	}
+	r = &Record{Root: p.Root, Person: p.ID}
+	r.Join(p)
+	return r, r.Is(m, place)
+}
+
+// ForgetDevice drops what a record knows of its device; the person stays.
+func (r *Record) ForgetDevice() {
+	for _, g := range r.Given {
+		clear(g.Private)
+	}
+	kept := Record{ID: r.ID, Person: r.Person, Own: r.Own, Realm: r.Realm, Blob: r.Blob, Gone: true}
+	kept.Join(r)
+	*r = kept
+}
+
+// maxPast bounds Record.Past.
+const maxPast = 16
+
+// NewManifest takes a newer manifest of the person, or stops the contact if it goes
+// back or forks. r stands for the person.
+//
+// A person with several devices may be shown by one what another has long replaced:
+// an older manifest that fits what was seen is passed over then. That one device
+// goes back is seen by what its blocks name.
 //
 // spec: manifest.md#checks
 func (r *Record) NewManifest(m *manifest.Manifest, now time.Time) error {
@@ -305,22 +422,84 @@ func (r *Record) NewManifest(m *manifest.Manifest, now time.Time) error {
 		return fmt.Errorf("reading stored manifest: %w", err)
 	}
 	if m.Ref() == r.Trusted && m.Verify(r.Root, now) == nil {
-		r.Manifest = raw
+		r.replace(old, raw)
 		return nil
 	}
 	err = manifest.CheckNext(old, m, now)
+	if errors.Is(err, manifest.ErrGap) {
+		if err = m.Verify(r.Root, now); err == nil {
+			err = manifest.CheckRevoked(old, m)
+		}
+		if err == nil && !shares(old, m) {
+			r.Warning = "they set up a new device; their safety number is the same"
+		}
+	}
+	if errors.Is(err, manifest.ErrRollback) && (several(old) || several(m)) && !r.contradicts(old, m.Ref()) {
+		return nil
+	}
 	switch {
 	case err == nil:
-	case errors.Is(err, manifest.ErrGap) && m.Verify(r.Root, now) == nil:
-		r.Warning = "they set up a new device; their safety number is the same"
+		r.replace(old, raw)
+		return nil
 	case Doubtful(err):
 		r.Stop, r.Warning, r.Doubt = true, WarnManifest, m.Ref()
-		return err
-	default:
-		return err
+	}
+	return err
+}
+
+// replace puts a manifest in the place of the old one, which is remembered.
+func (r *Record) replace(old *manifest.Manifest, raw []byte) {
+	if !bytes.Equal(raw, r.Manifest) {
+		r.Past = append(r.Past[max(0, len(r.Past)-maxPast+1):len(r.Past):len(r.Past)], old.Ref())
 	}
 	r.Manifest = raw
-	return nil
+}
+
+// several reports whether a manifest lists more than one device, revoked ones too:
+// then there is, or was, one that may not know the newest.
+func several(m *manifest.Manifest) bool { return len(m.Devices) > 1 }
+
+// shares reports whether some device is active in both manifests.
+func shares(a, b *manifest.Manifest) bool {
+	for _, d := range a.Devices {
+		if i, ok := b.Find(d.Sign); ok && !d.Revoked && !b.Devices[i].Revoked {
+			return true
+		}
+	}
+	return false
+}
+
+// contradicts reports whether an older manifest that somebody names is another one
+// than was seen at its sequence.
+func (r *Record) contradicts(held *manifest.Manifest, ref pad.Ref) bool {
+	if ref.Sequence+1 == held.Sequence {
+		return [8]byte(held.Previous[:8]) != ref.Hash
+	}
+	for _, p := range r.Past {
+		if p.Sequence == ref.Sequence {
+			return p.Hash != ref.Hash
+		}
+	}
+	return false
+}
+
+// CheckNamed judges the manifest of its person that a device names in a block that
+// is newer than all before. It fails with an error that is Doubtful for a fork, and
+// if the device goes back. r is the record of the device.
+//
+// spec: manifest.md#references
+func (r *Record) CheckNamed(held *manifest.Manifest, ref pad.Ref) error {
+	err := manifest.CheckRef(held.Ref(), ref)
+	if !errors.Is(err, manifest.ErrRollback) || !several(held) {
+		return err
+	}
+	switch {
+	case r.contradicts(held, ref):
+		return manifest.ErrFork
+	case ref.Sequence < r.Last.Sequence:
+		return manifest.ErrRollback
+	}
+	return nil // it has not been shown the newest yet
 }
 
 // WarnManifest is shown when a contact's manifests contradict each other.
@@ -347,6 +526,21 @@ func recordFor(tx Tx, root key.SignPublic) (*Record, error) {
 	}
 	if err != nil {
 		return nil, err
+	}
+	if old.State == Member {
+		return old, nil
+	}
+	devices, err := tx.DevicesOf(old.ID)
+	if err != nil {
+		return nil, err
+	}
+	for _, d := range devices {
+		if d.ID == old.ID {
+			continue
+		}
+		if err := errors.Join(Forget(tx, d.ID), tx.DeleteContact(d.ID)); err != nil {
+			return nil, err
+		}
 	}
 	if err := Forget(tx, old.ID); err != nil {
 		return nil, err

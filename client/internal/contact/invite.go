@@ -64,7 +64,7 @@ func NewInvite(tx Tx, rand io.Reader, now time.Time, id *device.Identity, realm 
 	expires := now.Add(o.Life)
 	ask := o.Ask || o.Uses > 1
 	b := &invite.Bundle{
-		Root: root, Salt: salt, Manifest: id.Manifest, Prekeys: public, Seal: key.XWingPublicOf(seal), Route: *offer,
+		Root: root, Salt: salt, Manifest: id.Manifest, Device: byte(id.Place(id.Manifest)), Prekeys: public, Seal: key.XWingPublicOf(seal), Route: *offer,
 		Realm: realm.Pin, Suite: pqxdh.Suite, Expiry: uint64(expires.Unix()), Uses: o.Uses, Ask: ask, Name: o.Name,
 		Membership: o.Entry, Guests: o.Guests, GuestEpoch: o.GuestEpoch,
 	}

@@ -83,5 +83,15 @@ func Rename(tx Tx, r *Record, name string) error {
 	return tx.PutContact(r)
 }
 
+// RenameFree gives a contact a name, or one made unique by a number.
+func RenameFree(tx Tx, r *Record, name string) error {
+	free, err := freeName(tx, name, r)
+	if err != nil {
+		return err
+	}
+	r.Name = free
+	return tx.PutContact(r)
+}
+
 // SameName reports whether two names are one, as people read them.
 func SameName(a, b string) bool { return fold(CleanName(a)) == fold(CleanName(b)) }

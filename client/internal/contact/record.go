@@ -13,6 +13,7 @@ import (
 	"errors"
 
 	"github.com/tacet-chat/tacet/internal/key"
+	"github.com/tacet-chat/tacet/internal/manifest"
 	"github.com/tacet-chat/tacet/internal/pad"
 	"github.com/tacet-chat/tacet/internal/wire"
 )
@@ -28,6 +29,7 @@ const (
 	Declined State = 4 // we said no, silently
 	Blocked  State = 5 // we cut them off: no route of ours leads anywhere
 	Failed   State = 6 // our hello cannot be answered any more: the invite was used by someone else
+	Member   State = 7 // known from a group only: there is a session, and no conversation
 )
 
 // String names the state as people see it.
@@ -45,6 +47,8 @@ func (s State) String() string {
 		return "blocked"
 	case Failed:
 		return "invite was used by another device"
+	case Member:
+		return "member of a group"
 	}
 	return "unknown"
 }
@@ -60,8 +64,13 @@ var (
 	ErrState   = errors.New("the contact is not in a state that allows this")
 )
 
-// Record is what is kept about one person. Contacts of this version have one
-// device, so the contact's id is also the device's.
+// Record is what is kept about one device. Of a person's devices one has the
+// record that also stands for the person: its id is the contact's, and what is
+// true of the person (from Name to Verified, State, Stop, the manifest) is kept
+// there. The stores show it in the records of the other devices too, and do not
+// take it from them: whoever changes it asks Principal for the record first.
+//
+// A device of our own has a record with Own. It has no conversation.
 type Record struct {
 	ID       int64          `cbor:"-"`
 	Root     key.SignPublic `cbor:"1,keyasint"`
@@ -96,7 +105,63 @@ type Record struct {
 	Guests     int   `cbor:"30,keyasint"` // that they are thought to have
 	GuestsAt   int64 `cbor:"31,keyasint"` // unix seconds when they were last given some
 	GuestsUsed int64 `cbor:"32,keyasint"` // unix seconds when they were last thought to spend one
+
+	Person int64          `cbor:"33,keyasint,omitempty"` // whose device this is; 0: this record stands for the person
+	Own    bool           `cbor:"34,keyasint,omitempty"` // another device of ours
+	Sign   key.SignPublic `cbor:"35,keyasint"`           // the name of the device; zeros where Gone
+	Gone   bool           `cbor:"36,keyasint,omitempty"` // stands for the person only: its device was revoked
+	Last   pad.Ref        `cbor:"37,keyasint"`           // newest manifest of theirs that this device named
+	Past   []pad.Ref      `cbor:"38,keyasint,omitempty"` // of the person: manifests before Manifest that were seen, oldest first
+	Joined uint32         `cbor:"39,keyasint,omitempty"` // of a device of ours: sequence of the manifest in which it joined
+	Carded bool           `cbor:"40,keyasint,omitempty"` // our other devices were told how to reach this one
+	Showed uint32         `cbor:"41,keyasint,omitempty"` // sequence of the newest manifest of ours that it was told of
+	Leaves bool           `cbor:"43,keyasint,omitempty"` // it said that it is given up
+	Level  byte           `cbor:"42,keyasint,omitempty"` // what its version knows, as far as it said: LevelDevices
 }
+
+// LevelDevices is the level of a device that knows people with several devices, and
+// groups.
+const LevelDevices = 1
+
+// Principal is the record that stands for the person whose device r is: r itself,
+// or another. A device of our own stands for itself.
+func Principal(tx People, r *Record) (*Record, error) {
+	if r.Person == 0 {
+		return r, nil
+	}
+	return tx.Contact(r.Person)
+}
+
+// PersonID is the id of the record that stands for the person, which is that of
+// the conversation.
+func (r *Record) PersonID() int64 {
+	if r.Person != 0 {
+		return r.Person
+	}
+	return r.ID
+}
+
+// Join shows what is true of the person in the record of one of their devices.
+func (r *Record) Join(p *Record) {
+	r.Root, r.Name, r.Claimed, r.State, r.Verified, r.Manifest, r.Past = p.Root, p.Name, p.Claimed, p.State, p.Verified, p.Manifest, p.Past
+	r.Warning, r.Stop, r.Doubt, r.Trusted, r.Since, r.Read = p.Warning, p.Stop, p.Doubt, p.Trusted, p.Since, p.Read
+}
+
+// Strip takes out what Join put in.
+func (r *Record) Strip() { r.Join(&Record{Root: r.Root}) }
+
+// Settle gives a record of before devices had names its own name.
+func (r *Record) Settle() {
+	if r.Gone || r.Sign != (key.SignPublic{}) {
+		return
+	}
+	if m, err := manifest.Parse(r.Manifest); err == nil && r.Device < len(m.Devices) {
+		r.Sign = m.Devices[r.Device].Sign
+	}
+}
+
+// Kept reports whether sessions and routes with the contact are kept up.
+func (r *Record) Kept() bool { return r.State == Accepted || r.State == Member }
 
 // MaxGiven is how many sets of prekeys stay usable for a contact: a device that
 // was restored from an old copy starts again with an old one.
@@ -125,12 +190,12 @@ func (r *Record) Empty() {
 		clear(g.Private)
 	}
 	*r = Record{ID: r.ID, Root: r.Root, Name: r.Name, Claimed: r.Claimed, State: r.State, Verified: r.Verified, Manifest: r.Manifest,
-		Device: r.Device, Realm: r.Realm, Since: r.Since, Read: r.Read}
+		Device: r.Device, Realm: r.Realm, Since: r.Since, Read: r.Read, Person: r.Person, Own: r.Own, Sign: r.Sign, Gone: r.Gone, Past: r.Past}
 }
 
-// MayReceive reports whether what the contact says is shown.
+// MayReceive reports whether what the contact says is taken.
 func (r *Record) MayReceive() bool {
-	return r.State == Accepted || r.State == Pending || r.State == Failed
+	return r.State == Accepted || r.State == Pending || r.State == Failed || r.State == Member
 }
 
 // ManifestRef is how a block names the contact's manifest.
@@ -206,6 +271,9 @@ type InviteRecord struct {
 	Member     bool        `cbor:"18,keyasint"` // who takes it becomes a member of the realm
 	Entry      []byte      `cbor:"19,keyasint"` // hash of the realm invite in it, until the relay has it
 	Suite      byte        `cbor:"20,keyasint"` // in which its hello begins; 0 stands for 1
+
+	Group bool           `cbor:"21,keyasint,omitempty"` // an introduction for a group, made by Bundle
+	For   key.SignPublic `cbor:"22,keyasint"`           // who alone may use it; with Group
 }
 
 // HelloSeen is a hello that used an invite: the same bytes again are answered again.

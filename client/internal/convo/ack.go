@@ -26,6 +26,9 @@ type Ack struct {
 // who was not accepted gets more than the neutral answer to their hello.
 func (e *Engine) Acks(tx Tx, now time.Time, id int64) (*Ack, error) {
 	r, err := tx.Contact(id)
+	if errors.Is(err, contact.ErrUnknown) {
+		return nil, nil // the device was revoked meanwhile
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -37,7 +40,9 @@ func (e *Engine) Acks(tx Tx, now time.Time, id int64) (*Ack, error) {
 		return nil, err
 	}
 	c := &content.Content{Sent: uint64(now.Unix())}
-	if c.Acks, err = e.acks(tx, id, ids); err != nil {
+	if c.Acks, err = e.acks(tx, id, ids); errors.Is(err, ErrBlocked) {
+		return nil, nil // the session went while it was owed
+	} else if err != nil {
 		return nil, err
 	}
 	return e.once(tx, r, c, ids)
@@ -50,7 +55,7 @@ func (e *Engine) Acks(tx Tx, now time.Time, id int64) (*Ack, error) {
 // spec: delivery.md#coming-back
 func (e *Engine) Back(tx Tx, now time.Time, id int64) (*Ack, error) {
 	r, err := tx.Contact(id)
-	if err != nil || r.State != contact.Accepted || r.Stop {
+	if err != nil || !r.Kept() || r.Stop {
 		return nil, err
 	}
 	ids, err := tx.Owed(id, MaxAcks)

@@ -1,11 +1,13 @@
 package convo
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"time"
 
 	"github.com/tacet-chat/tacet/client/internal/contact"
+	"github.com/tacet-chat/tacet/client/internal/device"
 	"github.com/tacet-chat/tacet/internal/content"
 	"github.com/tacet-chat/tacet/internal/manifest"
 	"github.com/tacet-chat/tacet/internal/pqxdh"
@@ -38,34 +40,56 @@ func (e *Engine) Answer(tx Tx, now time.Time, id int64, a Answer) (*Change, erro
 	}
 	ch := &Change{Routes: true}
 	switch {
-	case a == Accept && r.State == contact.Request:
+	case a == Accept && (r.State == contact.Request || r.State == contact.Member):
 		r.State = contact.Accepted
 		return ch, e.accept(tx, now, r, ch)
 	case a == Decline && r.State == contact.Request:
 		r.State = contact.Declined
 	case a == Block:
 		r.State = contact.Blocked
+		// Everything goes before the record is emptied: their devices are found by it.
+		if err := e.drop(tx, r, ch); err != nil {
+			return nil, err
+		}
 		r.Empty()
+		if err := tx.PutContact(r); err != nil {
+			return nil, err
+		}
+		return ch, e.agree(tx, now, contactKey(keyStanding, r.Root), []byte{byte(contact.Blocked)}, ch)
 	default:
 		return nil, contact.ErrState
 	}
 	if err := tx.PutContact(r); err != nil {
 		return nil, err
 	}
-	return ch, e.drop(tx, r.ID, ch)
+	return ch, e.drop(tx, r, ch)
 }
 
-// drop destroys what leads to and from a contact: the private halves of our
-// routes included, so that nothing of theirs can reach us again.
-func (e *Engine) drop(tx Tx, id int64, ch *Change) error {
-	if err := e.dropRows(tx, id, ch); err != nil {
+// drop destroys what leads to and from a person, on all their devices: the private
+// halves of our routes included, so that nothing of theirs can reach us again.
+func (e *Engine) drop(tx Tx, p *contact.Record, ch *Change) error {
+	devices, err := tx.DevicesOf(p.ID)
+	if err != nil {
 		return err
 	}
-	// With its ids the tickets they have open nothing any more.
-	return errors.Join(tx.DeleteWake(id), contact.Forget(tx, id))
+	for _, d := range devices {
+		if err := e.dropRows(tx, d.ID, ch); err != nil {
+			return err
+		}
+		// With its ids the tickets they have open nothing any more.
+		if err := errors.Join(tx.DeleteWake(d.ID), contact.Forget(tx, d.ID)); err != nil {
+			return err
+		}
+		if d.ID != p.ID {
+			if err := errors.Join(tx.DropParts(d.ID), tx.DeleteContact(d.ID)); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
-// dropRows ends what waits for a contact, by a person's act.
+// dropRows ends what waits for a device, by a person's act.
 func (e *Engine) dropRows(tx Tx, id int64, ch *Change) error {
 	rows, err := tx.RowsOf(id)
 	if err != nil {
@@ -117,7 +141,10 @@ func (e *Engine) offer(tx Tx, now time.Time, r *contact.Record, accept bool, ch 
 	if err := trim(tx, r.ID, route.ID); err != nil {
 		return err
 	}
-	ctl := &content.Control{Accept: accept, Name: e.Name, Route: contact.AppendOffer(nil, o, e.Home.Realm)}
+	ctl := &content.Control{Accept: accept && r.State != contact.Member, Name: e.Name, Route: contact.AppendOffer(nil, o, e.Home.Realm), Level: contact.LevelDevices}
+	if r.Own {
+		ctl.Accept, ctl.Name = false, ""
+	}
 	// Every set pushes out an old one that a restored device may still go by.
 	if n := len(r.Given); n == 0 || now.Unix()-r.Given[n-1].Born >= RenewDays*daySeconds {
 		if err := e.prekeys(now, r, ctl); err != nil {
@@ -165,19 +192,25 @@ func (e *Engine) prekeys(now time.Time, r *contact.Record, ctl *content.Control)
 // control acts on what a contact's client said.
 func (e *Engine) control(tx Tx, now time.Time, r *contact.Record, said *content.Content, ch *Change) error {
 	c := said.Control
-	if len(c.Prekeys) > 0 {
-		if p, err := pqxdh.ParsePrekeys(c.Prekeys); err == nil && e.signedBy(r, p) {
-			r.Before, r.Prekeys = r.Prekeys, c.Prekeys
-		}
-	}
 	if len(c.Manifest) > 0 {
-		if err := e.newManifest(tx, now, r, c.Manifest, ch); err != nil {
+		if gone, err := e.newManifest(tx, now, r, c.Manifest, ch); err != nil || gone {
 			return err
 		}
 	}
-	if c.Name != "" {
-		r.Claimed = contact.CleanName(c.Name)
+	p, err := contact.Principal(tx, r)
+	if err != nil {
+		return err
 	}
+	if len(c.Prekeys) > 0 {
+		if p, err := pqxdh.ParsePrekeys(c.Prekeys); err == nil && p.Verify(r.Sign) == nil {
+			r.Before, r.Prekeys = r.Prekeys, c.Prekeys
+		}
+	}
+	if c.Name != "" && !r.Own {
+		p.Claimed = contact.CleanName(c.Name)
+	}
+	r.Level, r.Leaves = max(r.Level, c.Level), r.Leaves || c.Leaves
+	ch.Meets = ch.Meets || c.Leaves
 	if len(c.Route) > 0 {
 		o, realm, err := contact.ParseOffer(c.Route)
 		if err == nil {
@@ -203,11 +236,20 @@ func (e *Engine) control(tx Tx, now time.Time, r *contact.Record, said *content.
 	if c.Suite > r.Suite {
 		e.heardSuite(now, r, c.Suite)
 	}
-	accepted := c.Accept && (r.State == contact.Pending || r.State == contact.Failed)
+	accepted := c.Accept && (p.State == contact.Pending || p.State == contact.Failed || p.State == contact.Member)
 	if accepted {
-		r.State, ch.Wakes = contact.Accepted, true
+		p.State, ch.Wakes = contact.Accepted, true
+	}
+	if p != r {
+		if err := tx.PutContact(p); err != nil {
+			return err
+		}
+		r.Join(p)
 	}
 	if err := tx.PutContact(r); err != nil {
+		return err
+	}
+	if err := e.introduceOthers(tx, now, r, ch); err != nil {
 		return err
 	}
 	if accepted {
@@ -216,7 +258,7 @@ func (e *Engine) control(tx Tx, now time.Time, r *contact.Record, said *content.
 		}
 		return e.greet(tx, now, r, ch)
 	}
-	if r.State == contact.Accepted && !r.Stop && c.Suite != 0 {
+	if r.Kept() && !r.Stop && c.Suite != 0 {
 		return e.upgrade(tx, now, r, ch)
 	}
 	return nil
@@ -224,7 +266,7 @@ func (e *Engine) control(tx Tx, now time.Time, r *contact.Record, said *content.
 
 // greet gives a contact prekeys of ours, whatever they have.
 func (e *Engine) greet(tx Tx, now time.Time, r *contact.Record, ch *Change) error {
-	ctl := &content.Control{}
+	ctl := &content.Control{Level: contact.LevelDevices}
 	if err := e.prekeys(now, r, ctl); err != nil {
 		return err
 	}
@@ -235,44 +277,85 @@ func (e *Engine) greet(tx Tx, now time.Time, r *contact.Record, ch *Change) erro
 	return err
 }
 
-// newManifest takes a newer list of the contact's devices.
+// newManifest takes a newer list of the devices of the person whose device r is, or
+// of ours. gone says that r is not there any more.
 //
 // spec: manifest.md#checks
-func (e *Engine) newManifest(tx Tx, now time.Time, r *contact.Record, raw []byte, ch *Change) error {
+func (e *Engine) newManifest(tx Tx, now time.Time, r *contact.Record, raw []byte, ch *Change) (gone bool, err error) {
 	m, err := manifest.Parse(raw)
 	if err != nil {
-		return nil // of a newer version, or nonsense: the old one stays
+		return false, nil // of a newer version, or nonsense: the old one stays
 	}
-	if err := r.NewManifest(m, now); contact.Doubtful(err) {
-		return e.notice(tx, now, r.ID, r.Warning, ch)
+	if r.Own {
+		if m.Root == r.Root && m.Sequence > e.Self.Manifest.Sequence {
+			err = e.ownManifest(tx, now, m, ch)
+		}
+	} else {
+		var p *contact.Record
+		if p, err = contact.Principal(tx, r); err != nil {
+			return false, err
+		}
+		err = e.theirManifest(tx, now, p, m, ch)
+		if p != r {
+			r.Join(p)
+		}
 	}
-	return nil
+	if err != nil {
+		return false, err
+	}
+	is, err := tx.Contact(r.ID)
+	if errors.Is(err, contact.ErrUnknown) || err == nil && is.Gone {
+		return true, nil
+	}
+	r.Device = is.Device
+	return false, err
 }
 
-// Renewed tells every contact about our own new manifest.
+// theirManifest takes a manifest of a person, stops the contact, or passes it over.
+func (e *Engine) theirManifest(tx Tx, now time.Time, p *contact.Record, m *manifest.Manifest, ch *Change) error {
+	before := p.Manifest
+	switch err := p.NewManifest(m, now); {
+	case contact.Doubtful(err):
+		return errors.Join(tx.PutContact(p), e.notice(tx, now, p.ID, p.Warning, ch))
+	case err != nil || bytes.Equal(before, p.Manifest):
+		return nil
+	}
+	if err := tx.PutContact(p); err != nil {
+		return err
+	}
+	return e.follow(tx, now, p, ch)
+}
+
+// ownManifest takes a manifest of ours that another device of ours showed. One that
+// contradicts ours is not taken: it is told, where a person sees it.
+func (e *Engine) ownManifest(tx Tx, now time.Time, m *manifest.Manifest, ch *Change) error {
+	err := e.adopt(tx, now, m, ch)
+	if errors.Is(err, device.ErrNotOurs) || contact.Doubtful(err) || errors.Is(err, manifest.ErrSignature) || errors.Is(err, manifest.ErrExpired) {
+		return nil
+	}
+	return err
+}
+
+// Renewed tells every device of every contact, and ours, about our own new manifest.
 func (e *Engine) Renewed(tx Tx, now time.Time, ch *Change) error {
-	people, err := tx.Contacts()
+	devices, err := tx.Devices()
 	if err != nil {
 		return err
 	}
-	for _, r := range people {
-		if r.State != contact.Accepted || r.Stop {
+	for _, r := range devices {
+		if !r.Kept() || r.Stop || r.Gone {
 			continue
 		}
-		c := &content.Content{Sent: uint64(now.Unix()), Control: &content.Control{Manifest: e.Self.Manifest.Append(nil)}}
-		if _, err := e.write(tx, now, r, c, Row{}, ch); err != nil {
+		if _, err := primary(tx, r.ID); errors.Is(err, ErrBlocked) {
+			continue // it is told when it is met
+		} else if err != nil {
+			return err
+		}
+		if err := e.show(tx, now, r, ch); err != nil {
 			return err
 		}
 	}
 	return nil
-}
-
-func (e *Engine) signedBy(r *contact.Record, p *pqxdh.Prekeys) bool {
-	m, err := manifest.Parse(r.Manifest)
-	if err != nil || r.Device >= len(m.Devices) {
-		return false
-	}
-	return p.Verify(m.Devices[r.Device].Sign) == nil
 }
 
 // newRoute takes a route to the contact's device. New seals use the newest; the
@@ -296,7 +379,7 @@ func (e *Engine) newRoute(tx Tx, now time.Time, r *contact.Record, fresh *contac
 		}
 	}
 	if fresh.Retire == 0 {
-		r.Realm = fresh.Realm
+		r.Realm = fresh.Realm // the caller keeps it
 	}
 	if err := tx.PutRoute(fresh); err != nil {
 		return err

@@ -32,6 +32,12 @@ type Engine struct {
 	Online func() bool
 	Gifts  Gifts   // nil: nobody is given tokens
 	Waking *Waking // nil: this device is not woken
+	Groups Groups  // nil: what groups say is acked and dropped
+	// Keep stores Self, whose manifest changed in the transaction.
+	Keep func(tx Tx) error
+	// Agreed is told of entries that our devices share and that this package does not
+	// know. nil: they are kept and passed over.
+	Agreed func(tx Tx, now time.Time, key, value []byte, ch *Change) error
 }
 
 // Change is what a transaction did that others must act on once it committed.
@@ -48,6 +54,9 @@ type Change struct {
 	Routes   bool     // the set of own routes changed
 	Invites  bool     // an invite was used up: its blob can go
 	Wakes    bool     // somebody may be given wake tickets now
+	Freed    []int64  // devices to which sending goes on after a stop
+	Meets    bool     // there may be devices to begin sessions with: Introduce
+	Left     bool     // this device is none of ours any more
 }
 
 func (c *Change) owes(contact int64) {
@@ -64,10 +73,19 @@ func (c *Change) owes(contact int64) {
 // spec: cell.md#content-block
 func (e *Engine) block(r *contact.Record, logical wire.MessageID, part, parts int, body []byte) ([]byte, error) {
 	b := pad.Block{Logical: logical, Part: byte(part), Parts: byte(parts), Ours: e.Self.Manifest.Ref(), Content: body}
-	if m, err := manifest.Parse(r.Manifest); err == nil {
-		b.Theirs = m.Ref()
-	}
+	b.Theirs = e.known(r)
 	return b.Append(nil)
+}
+
+// known is how a block names the manifest of a contact's person.
+func (e *Engine) known(r *contact.Record) (ref pad.Ref) {
+	if r.Own {
+		return e.Self.Manifest.Ref()
+	}
+	if m, err := manifest.Parse(r.Manifest); err == nil {
+		ref = m.Ref()
+	}
+	return ref
 }
 
 // First builds the first content block of a hello. It needs no contact yet:
@@ -130,6 +148,16 @@ func (e *Engine) seal(tx Tx, id int64, block []byte) ([]byte, error) {
 
 // write splits a content into rows and seals as many as may be sealed.
 func (e *Engine) write(tx Tx, now time.Time, r *contact.Record, c *content.Content, row Row, ch *Change) ([]*Row, error) {
+	logical, err := e.id()
+	if err != nil {
+		return nil, err
+	}
+	return e.writeAs(tx, now, r, logical, c, row, ch)
+}
+
+// writeAs is write for a message whose id is given: the copies for several devices
+// have one.
+func (e *Engine) writeAs(tx Tx, now time.Time, r *contact.Record, logical wire.MessageID, c *content.Content, row Row, ch *Change) ([]*Row, error) {
 	body, err := c.Append(nil)
 	if err != nil {
 		return nil, err
@@ -139,15 +167,14 @@ func (e *Engine) write(tx Tx, now time.Time, r *contact.Record, c *content.Conte
 		return nil, ErrLong
 	}
 	var rows []*Row
-	var logical wire.MessageID // the first part's id names the whole
 	for i, p := range parts {
 		n := row
 		n.Contact, n.State, n.Born = r.ID, Queued, now.Unix()
-		if n.Message, err = e.id(); err != nil {
-			return nil, err
-		}
-		if i == 0 {
-			logical = n.Message
+		n.Message = logical // the first part's id names the whole
+		if i > 0 {
+			if n.Message, err = e.id(); err != nil {
+				return nil, err
+			}
 		}
 		if n.Block, err = e.block(r, logical, i, len(parts), p); err != nil {
 			return nil, err
@@ -171,7 +198,7 @@ func (e *Engine) queue(tx Tx, now time.Time, n *Row, ch *Change) error {
 	}
 	if sealed < MaxSealed {
 		if _, err := tx.NextUnsealed(n.Contact); err == ErrGone {
-			if err := e.sealRow(tx, now, n, ch); !errors.Is(err, session.ErrFull) {
+			if err := e.sealRow(tx, now, n, ch); !waits(err) {
 				return err
 			}
 		} else if err != nil {
@@ -181,7 +208,18 @@ func (e *Engine) queue(tx Tx, now time.Time, n *Row, ch *Change) error {
 	return tx.PutRow(n)
 }
 
+// waits reports whether a message has to wait unsealed: until the other end has
+// answered, or until there is a session with its device.
+func waits(err error) bool {
+	return errors.Is(err, session.ErrFull) || errors.Is(err, ErrBlocked)
+}
+
+// sealRow seals a row. Its block names the manifests as they are known now, not as
+// they were when it was written: else an old row would look like an old device.
 func (e *Engine) sealRow(tx Tx, now time.Time, n *Row, ch *Change) (err error) {
+	if err := e.rename(tx, n); err != nil {
+		return err
+	}
 	if n.Payload, err = e.seal(tx, n.Contact, n.Block); err != nil {
 		return err
 	}
@@ -193,6 +231,21 @@ func (e *Engine) sealRow(tx Tx, now time.Time, n *Row, ch *Change) (err error) {
 	}
 	ch.Added = append(ch.Added, n)
 	return nil
+}
+
+// rename makes the block of a row name the manifests as they are known now.
+func (e *Engine) rename(tx Tx, n *Row) error {
+	b, err := pad.Parse(n.Block)
+	if err != nil {
+		return fmt.Errorf("reading the block of a row: %w", err)
+	}
+	r, err := tx.Contact(n.Contact)
+	if err != nil {
+		return err
+	}
+	b.Ours, b.Theirs = e.Self.Manifest.Ref(), e.known(r)
+	n.Block, err = b.Append(nil)
+	return err
 }
 
 // topUp seals what waits unsealed, now that acks made room.
@@ -213,8 +266,8 @@ func (e *Engine) topUp(tx Tx, now time.Time, id int64, ch *Change) error {
 			return err
 		}
 		err = e.sealRow(tx, now, n, ch)
-		if errors.Is(err, session.ErrFull) {
-			return nil // until they have answered
+		if waits(err) {
+			return nil
 		}
 		if err != nil {
 			return err

@@ -30,6 +30,10 @@ func (e *Engine) Met(tx Tx, now time.Time, route *contact.RouteRecord, whole []b
 		return nil, err
 	}
 	r := in.Contact
+	p, err := contact.Principal(tx, r)
+	if err != nil {
+		return nil, err
+	}
 	if in.Doubtful {
 		return ch, e.notice(tx, now, r.ID, r.Warning, ch)
 	}
@@ -37,6 +41,15 @@ func (e *Engine) Met(tx Tx, now time.Time, route *contact.RouteRecord, whole []b
 		return e.repeated(tx, now, r, in.Message)
 	}
 	ch.Routes, ch.Invites = true, inv.Gone
+	if in.Followed {
+		// The manifest that came with it may end other devices.
+		if err := e.follow(tx, now, p, ch); err != nil {
+			return nil, err
+		}
+		if p != r {
+			r.Join(p)
+		}
+	}
 	s, err := tx.SessionsOf(r.ID)
 	if err != nil {
 		return nil, err
@@ -54,13 +67,16 @@ func (e *Engine) Met(tx Tx, now time.Time, route *contact.RouteRecord, whole []b
 	} else {
 		ch.owes(r.ID)
 	}
+	if r.State == contact.Member && !in.Introduced {
+		why = "wants to talk with you"
+	}
 	if err := e.notice(tx, now, r.ID, why, ch); err != nil {
 		return nil, err
 	}
 	if _, _, err := e.take(tx, now, r, rec, in.Block, false, ch); err != nil {
 		return nil, err
 	}
-	if r.State != contact.Accepted {
+	if !r.Kept() {
 		return ch, nil
 	}
 	// What waits for somebody we had asked ourselves is in a session that they
@@ -86,7 +102,7 @@ func (e *Engine) repeated(tx Tx, now time.Time, r *contact.Record, m wire.Messag
 		}
 		r.Neutral, ch.Stranger = now.Unix(), r.ID
 		return ch, errors.Join(tx.PutContact(r), tx.Settle(r.ID, []wire.MessageID{m}, true))
-	case contact.Accepted, contact.Pending:
+	case contact.Accepted, contact.Pending, contact.Member:
 		_, ch, err := e.again(tx, r.ID, m, ch)
 		ch.Heard = 0 // anybody may repeat a hello's cells: it proves nobody's presence
 		return ch, err

@@ -15,11 +15,11 @@ import (
 // may be called as often as one likes.
 func (e *Engine) Maintain(tx Tx, now time.Time) (*Change, error) {
 	ch := &Change{}
-	people, err := tx.Contacts()
+	devices, err := tx.Devices()
 	if err != nil {
 		return nil, err
 	}
-	for _, r := range people {
+	for _, r := range devices {
 		if err := e.maintainContact(tx, now, r, ch); err != nil {
 			return nil, err
 		}
@@ -49,8 +49,14 @@ func (e *Engine) maintainContact(tx Tx, now time.Time, r *contact.Record, ch *Ch
 			newest = max(newest, route.Born)
 		}
 	}
-	if r.State != contact.Accepted || r.Stop {
+	if !r.Kept() || r.Stop {
 		return nil
+	}
+	if _, err := primary(tx, r.ID); errors.Is(err, ErrBlocked) {
+		ch.Meets = true // a device that was not met yet
+		return nil
+	} else if err != nil {
+		return err
 	}
 	due, err := renewal(tx, r.ID, now.Unix()-newest)
 	if err != nil {
@@ -119,8 +125,8 @@ func (e *Engine) resealOld(tx Tx, now time.Time, id int64, ch *Change) error {
 			continue
 		}
 		err := e.sealRow(tx, now, row, ch)
-		if errors.Is(err, session.ErrFull) {
-			return nil // until they have answered; the old bytes stay
+		if waits(err) {
+			return nil // the old bytes stay
 		}
 		if err != nil {
 			return err
@@ -201,12 +207,12 @@ func (e *Engine) endInvites(tx Tx, now time.Time, ch *Change) error {
 //
 // spec: route.md#forgetting
 func (e *Engine) Forget(tx Tx, now time.Time, steps uint64) error {
-	people, err := tx.Contacts()
+	devices, err := tx.Devices()
 	if err != nil {
 		return err
 	}
 	ids := []int64{0}
-	for _, r := range people {
+	for _, r := range devices {
 		ids = append(ids, r.ID)
 	}
 	for _, id := range ids {
@@ -244,12 +250,12 @@ const ParkDays = 61
 //
 // spec: route.md#forgetting
 func (e *Engine) ForgetDays(tx Tx, now time.Time, steps, needed uint64) error {
-	people, err := tx.Contacts()
+	devices, err := tx.Devices()
 	if err != nil {
 		return err
 	}
 	ids := []int64{0}
-	for _, r := range people {
+	for _, r := range devices {
 		ids = append(ids, r.ID)
 	}
 	today := addr.DayAt(now.Unix())

@@ -147,7 +147,7 @@ func (e *Engine) open(tx Tx, now time.Time, r *contact.Record, payload []byte) (
 // spec: hello.md#simultaneous-hellos
 func (e *Engine) crossed(tx Tx, r *contact.Record, rec *contact.SessionRecord, all []*contact.SessionRecord) error {
 	newer := slices.ContainsFunc(all, func(o *contact.SessionRecord) bool { return o.Primary && o.Suite() < rec.Suite() })
-	if !newer && !e.Self.Manifest.Root.Less(r.Root) {
+	if !newer && !e.leads(r) {
 		return nil
 	}
 	for _, o := range all {
@@ -191,7 +191,7 @@ func (e *Engine) take(tx Tx, now time.Time, r *contact.Record, s *contact.Sessio
 	if err != nil {
 		return true, true, e.notice(tx, now, r.ID, "a message came that this version cannot read", ch)
 	}
-	if c.Unknown && c.Text == nil && c.Acks == nil && c.Control == nil {
+	if c.Unknown && c.Text == nil && c.Acks == nil && c.Control == nil && c.Sync == nil && c.Group == nil {
 		return true, true, e.notice(tx, now, r.ID, "a message came of a kind that this version does not know", ch)
 	}
 	if c.Acks != nil {
@@ -206,12 +206,26 @@ func (e *Engine) take(tx Tx, now time.Time, r *contact.Record, s *contact.Sessio
 		}
 	}
 	if c.Text != nil {
-		ev := &Event{Contact: r.ID, Kind: Text, Message: b.Logical, Text: c.Text.Body, Sent: int64(c.Sent), At: now.Unix()}
-		if err := tx.PutEvent(ev); err != nil {
+		owes = true
+		if shown, err = e.text(tx, now, r, &b, c, ch); err != nil {
 			return false, false, err
 		}
-		ch.Events = append(ch.Events, ev)
-		shown, owes = true, true
+	}
+	if c.Sync != nil {
+		owes = true
+		if r.Own {
+			if err := e.synced(tx, now, c.Sync, ch); err != nil {
+				return false, false, err
+			}
+		}
+	}
+	if c.Group != nil {
+		owes = true
+		if e.Groups != nil && r.Kept() {
+			if err := e.Groups.Take(tx, now, r, c.Group, ch); err != nil {
+				return false, false, err
+			}
+		}
 	}
 	return shown, owes, nil
 }
@@ -252,38 +266,70 @@ func (e *Engine) takeAcks(tx Tx, now time.Time, r *contact.Record, s *contact.Se
 
 // refs compares the manifests that a block names with those that are known: of
 // theirs, a lower sequence or another hash at the same one is shown and stops
-// sending; of ours, one that we never signed is shown. It is asked of blocks
-// that are newer than all before: late ones name what was true then.
+// sending; of ours, one that we never signed is shown, and who knows an older one
+// is told of the newest. It is asked of blocks that are newer than all before: late
+// ones name what was true then.
 //
-// spec: manifest.md#checks
+// spec: manifest.md#references
 func (e *Engine) refs(tx Tx, now time.Time, r *contact.Record, b *pad.Block, ch *Change) error {
-	m, err := manifest.Parse(r.Manifest)
+	if r.Own {
+		return e.behind(tx, now, r, b.Ours, ch)
+	}
+	p, err := contact.Principal(tx, r)
+	if err != nil {
+		return err
+	}
+	m, err := manifest.Parse(p.Manifest)
 	if err != nil {
 		return fmt.Errorf("reading stored manifest: %w", err)
 	}
+	if err := e.behind(tx, now, r, b.Theirs, ch); err != nil {
+		return err
+	}
 	err = manifest.CheckRef(e.Self.Manifest.Ref(), b.Theirs)
-	if (errors.Is(err, manifest.ErrNewer) || errors.Is(err, manifest.ErrFork)) && r.Warning != warnOurs {
-		r.Warning = warnOurs
-		if err := errors.Join(tx.PutContact(r), e.notice(tx, now, r.ID, warnOurs, ch)); err != nil {
+	// Only where the root is can it be said that nobody else signed a newer one.
+	if (errors.Is(err, manifest.ErrNewer) && e.Self.HasRoot() || errors.Is(err, manifest.ErrFork)) && p.Warning != warnOurs {
+		p.Warning = warnOurs
+		if err := errors.Join(tx.PutContact(p), e.notice(tx, now, p.ID, warnOurs, ch)); err != nil {
 			return err
 		}
 	}
-	if r.Stop || b.Ours == r.Trusted || !contact.Doubtful(manifest.CheckRef(m.Ref(), b.Ours)) {
+	defer func() {
+		if p != r {
+			r.Join(p)
+		}
+	}()
+	if p.Stop || b.Ours == p.Trusted {
 		return nil
 	}
-	r.Stop, r.Warning, r.Doubt = true, contact.WarnManifest, b.Ours
-	if err := tx.PutContact(r); err != nil {
-		return err
+	if contact.Doubtful(r.CheckNamed(m, b.Ours)) {
+		p.Stop, p.Warning, p.Doubt = true, contact.WarnManifest, b.Ours
+		if err := tx.PutContact(p); err != nil {
+			return err
+		}
+		return e.notice(tx, now, p.ID, p.Warning, ch)
 	}
-	return e.notice(tx, now, r.ID, r.Warning, ch)
+	if b.Ours.Sequence <= r.Last.Sequence {
+		return nil
+	}
+	r.Last = b.Ours
+	return tx.PutContact(r)
 }
 
 // warnOurs is shown when a contact knows a list of our devices that we do not.
 const warnOurs = "they know a list of your devices that this device did not sign: its storage is old, or somebody has your recovery words"
 
-// notice adds a line that the client itself says.
+// notice adds a line that the client itself says, in the conversation with the person
+// whose device it is about. Devices of ours and members of groups have none.
 func (e *Engine) notice(tx Tx, now time.Time, id int64, text string, ch *Change) error {
-	ev := &Event{Contact: id, Kind: Notice, Text: text, Sent: now.Unix(), At: now.Unix()}
+	r, err := tx.Contact(id)
+	if err != nil {
+		return err
+	}
+	if r.Own || r.State == contact.Member {
+		return nil
+	}
+	ev := &Event{Contact: r.PersonID(), Kind: Notice, Text: text, Sent: now.Unix(), At: now.Unix()}
 	ch.Events = append(ch.Events, ev)
 	return tx.PutEvent(ev)
 }

@@ -9,7 +9,6 @@ import (
 	"github.com/tacet-chat/tacet/internal/content"
 	"github.com/tacet-chat/tacet/internal/key"
 	"github.com/tacet-chat/tacet/internal/manifest"
-	"github.com/tacet-chat/tacet/internal/pad"
 	"github.com/tacet-chat/tacet/internal/pqxdh"
 	"github.com/tacet-chat/tacet/internal/sealed"
 	"github.com/tacet-chat/tacet/internal/session"
@@ -33,7 +32,7 @@ const (
 // they still come later, the two ends do not have the same session any more.
 func (e *Engine) unopened(tx Tx, now time.Time, r *contact.Record, hash [16]byte, ch *Change) error {
 	ch.Heard = r.ID // the route seal opened: it is them
-	if r.State != contact.Accepted {
+	if !r.Kept() {
 		return nil
 	}
 	// A time that lies ahead is from before the clock was set.
@@ -54,10 +53,13 @@ func (e *Engine) unopened(tx Tx, now time.Time, r *contact.Record, hash [16]byte
 // spec: braid.md#an-epoch-that-stands-still
 func (e *Engine) stalled(tx Tx, now time.Time, id int64, ch *Change) error {
 	r, err := tx.Contact(id)
+	if errors.Is(err, contact.ErrUnknown) {
+		return nil // the message ended its device
+	}
 	if err != nil {
 		return err
 	}
-	if r.State != contact.Accepted || len(r.Prekeys) == 0 {
+	if !r.Kept() || len(r.Prekeys) == 0 {
 		return nil // prekeys come with the next renewal of their route
 	}
 	return e.rekey(tx, now, r, "the keys of the session with them could not be renewed any more, so a new one was started", ch)
@@ -74,8 +76,13 @@ func (e *Engine) rekey(tx Tx, now time.Time, r *contact.Record, why string, ch *
 	}
 	r.Broken, r.Rekeyed = nil, now.Unix()
 	if len(r.Prekeys) == 0 {
-		r.Warning = "the session with them is broken and they gave no keys to start again; exchange a new invite"
-		return errors.Join(tx.PutContact(r), e.notice(tx, now, r.ID, r.Warning, ch))
+		p, err := contact.Principal(tx, r)
+		if err != nil {
+			return err
+		}
+		p.Warning = "the session with them is broken and they gave no keys to start again; exchange a new invite"
+		r.Join(p)
+		return errors.Join(tx.PutContact(p), tx.PutContact(r), e.notice(tx, now, r.ID, p.Warning, ch))
 	}
 	s, err := e.begin(tx, now, r, ch)
 	if err != nil {
@@ -117,9 +124,15 @@ func (e *Engine) begin(tx Tx, now time.Time, r *contact.Record, ch *Change) (_ *
 	if err != nil {
 		return nil, err
 	}
-	theirs, err := manifest.Parse(r.Manifest)
-	if err != nil {
-		return nil, err
+	theirs := e.Self.Manifest
+	if !r.Own {
+		if theirs, err = manifest.Parse(r.Manifest); err != nil {
+			return nil, err
+		}
+	}
+	place, ok := theirs.Find(r.Sign)
+	if !ok {
+		return nil, session.ErrDevice
 	}
 	route, offer, err := contact.NewRoute(e.Rand, now, e.Home.Realm, e.Home.Live)
 	if err != nil {
@@ -130,8 +143,8 @@ func (e *Engine) begin(tx Tx, now time.Time, r *contact.Record, ch *Change) (_ *
 	if err != nil {
 		return nil, err
 	}
-	peer := session.Peer{Manifest: theirs, Device: r.Device, Prekeys: prekeys, Bundle: key.Hash(labelGiven, r.Prekeys)}
-	self := session.Self{Manifest: e.Self.Manifest, DH: e.Self.DH}
+	peer := session.Peer{Manifest: theirs, Device: place, Prekeys: prekeys, Bundle: key.Hash(labelGiven, r.Prekeys)}
+	self := session.Self{Manifest: e.Self.Manifest, Device: e.Self.Place(e.Self.Manifest), DH: e.Self.DH}
 	s, hello, err := session.Start(e.Rand, self, peer, contact.AppendOffer(nil, offer, e.Home.Realm), e.Name, first)
 	if err != nil {
 		return nil, err
@@ -212,115 +225,33 @@ func parseWholeHello(whole []byte) (*session.Hello, error) {
 	return session.ParseHello(whole[2 : 2+n])
 }
 
-// Again takes a hello that came by a route of a contact we know: they start
-// the session again.
-func (e *Engine) Again(tx Tx, now time.Time, route *contact.RouteRecord, whole []byte) (Outcome, *Change, error) {
-	ch := &Change{}
-	r, err := tx.Contact(route.Contact)
-	if errors.Is(err, contact.ErrUnknown) {
-		return Rejected, ch, nil
-	}
-	if err != nil {
-		return 0, nil, err
-	}
-	id, _, err := sealed.Fragments(wire.KindHello, whole)
-	if err != nil || r.State != contact.Accepted || r.Stop {
-		return Rejected, ch, nil
-	}
-	hash := session.InnerHash(whole)
-	if m, ok, err := tx.Opened(hash); err != nil {
-		return 0, nil, err
-	} else if ok {
-		return e.again(tx, r.ID, m, ch)
-	}
-	hello, err := parseWholeHello(whole)
-	if err != nil || hello.Manifest.Root != r.Root {
-		return Rejected, ch, nil
-	}
-	s, block := e.acceptGiven(now, r, hello)
-	if s == nil {
-		// It is for prekeys that this device does not have, any more or yet
-		// again: only a session that we start can come about.
-		return Rejected, ch, e.rekey(tx, now, r, "a session that they started did not fit; another one was started", ch)
-	}
-	defer s.Wipe()
-	offer, realm, err := contact.ParseOffer(hello.Route)
-	if err != nil || contact.CheckOffer(now, e.Home.Realm, &offer, realm) != nil {
-		return Rejected, ch, nil
-	}
-	// Every new session costs us a route and prekeys. One that comes too soon is
-	// offered again by its sender.
-	if since := now.Sub(time.Unix(r.Restart, 0)); since >= 0 && since < restartEvery {
-		return Rejected, ch, nil
-	}
-	r.Restart = now.Unix()
-	if err := r.NewManifest(hello.Manifest, now); err != nil {
-		if !contact.Doubtful(err) {
-			return Rejected, ch, nil
-		}
-		return Nothing, ch, errors.Join(tx.PutContact(r), e.notice(tx, now, r.ID, r.Warning, ch))
-	}
-	// A hello of ours may be on its way, or lost for ever: theirs has come, so
-	// this session both ends have. If ours comes after all, they write to the
-	// route in it, which is served like any other until a newer one is acked.
-	if _, err := e.withdraw(tx, r, ch); err != nil {
-		return 0, nil, err
-	}
-	why := "they started a new session: one of the two devices has older storage than it had"
-	if old, err := primary(tx, r.ID); err == nil && old.Suite() < s.Suite() {
-		why = "" // they have a newer version, as this device has: that is nobody's trouble
-	}
-	r.Device, r.Broken, ch.Heard = int(hello.Device), nil, r.ID
-	if err := errors.Join(tx.PutContact(r), contact.MakePrimary(tx, r.ID, s, now),
-		e.newRoute(tx, now, r, contact.TheirRoute(sentAt(block), r.ID, &offer, realm)),
-		tx.PutOpened(r.ID, hash, id, now.Unix()/daySeconds, true)); err != nil {
-		return 0, nil, err
-	}
-	if err := e.resealAll(tx, now, r.ID, ch); err != nil {
-		return 0, nil, err
-	}
-	if err := e.offer(tx, now, r, false, ch); err != nil {
-		return 0, nil, err
-	}
-	ch.owes(r.ID)
-	if why == "" {
-		return Nothing, ch, nil
-	}
-	return Shown, ch, e.notice(tx, now, r.ID, why, ch)
-}
-
-// sentAt returns when a block was written, by its author's clock.
-func sentAt(block []byte) int64 {
-	b, err := pad.Parse(block)
-	if err != nil {
-		return 0
-	}
-	c, err := content.Parse(b.Content)
-	if err != nil {
-		return 0
-	}
-	return int64(c.Sent)
-}
-
-// acceptGiven tries the sets of prekeys that the contact may hold, newest first.
+// acceptGiven tries the sets of prekeys that a device may hold, newest first, each
+// under our newest manifest and those before: the other end may not have been shown
+// the newest yet.
 func (e *Engine) acceptGiven(now time.Time, r *contact.Record, hello *session.Hello) (*session.Session, []byte) {
 	for i := len(r.Given) - 1; i >= 0; i-- {
-		g := r.Given[i]
-		private, err := pqxdh.ParsePrivate(g.Private)
-		if err != nil {
-			continue
+		if s, block := e.acceptSet(now, &r.Given[i], hello); s != nil {
+			return s, block
 		}
-		public, err := pqxdh.ParsePrekeys(g.Public)
-		if err == nil {
-			var s *session.Session
-			var block []byte
-			s, block, err = session.Accept(e.Rand, now, session.Self{Manifest: e.Self.Manifest, DH: e.Self.DH}, private, public, key.Hash(labelGiven, g.Public), hello)
-			if err == nil {
-				private.Wipe()
-				return s, block
-			}
+	}
+	return nil, nil
+}
+
+func (e *Engine) acceptSet(now time.Time, g *contact.Given, hello *session.Hello) (*session.Session, []byte) {
+	private, err := pqxdh.ParsePrivate(g.Private)
+	if err != nil {
+		return nil, nil
+	}
+	defer private.Wipe()
+	public, err := pqxdh.ParsePrekeys(g.Public)
+	if err != nil {
+		return nil, nil
+	}
+	for _, m := range append([]*manifest.Manifest{e.Self.Manifest}, e.Self.Past...) {
+		self := session.Self{Manifest: m, Device: e.Self.Place(m), DH: e.Self.DH}
+		if s, block, err := session.Accept(e.Rand, now, self, private, public, key.Hash(labelGiven, g.Public), hello); err == nil {
+			return s, block
 		}
-		private.Wipe()
 	}
 	return nil, nil
 }
@@ -336,7 +267,11 @@ func (e *Engine) resealAll(tx Tx, now time.Time, id int64, ch *Change) error {
 		if row.Hello || !row.Sealed {
 			continue
 		}
-		if err := e.sealRow(tx, now, row, ch); err != nil {
+		err := e.sealRow(tx, now, row, ch)
+		if waits(err) {
+			return nil // the old bytes stay until they have answered
+		}
+		if err != nil {
 			return err
 		}
 	}

@@ -13,6 +13,7 @@ import (
 	"errors"
 
 	"github.com/tacet-chat/tacet/client/internal/contact"
+	"github.com/tacet-chat/tacet/internal/content"
 	"github.com/tacet-chat/tacet/internal/key"
 	"github.com/tacet-chat/tacet/internal/wire"
 )
@@ -42,6 +43,8 @@ var (
 	ErrEmpty = errors.New("message is empty")
 	// ErrLong: longer than 64 blocks.
 	ErrLong = errors.New("message is too long")
+	// ErrNoDevice: every device of theirs was revoked, and no other has come yet.
+	ErrNoDevice = errors.New("they have no device that could get it")
 )
 
 // EventKind says what an event shows.
@@ -64,6 +67,7 @@ const (
 	OnDevice EventState = 4 // their device acked it
 	Expired  EventState = 5 // its lifetime ended here, unacked
 	Unsent   EventState = 6 // taken back before it left
+	Copied   EventState = 7 // another device of ours sent it, and has not told more
 )
 
 // String names the state as people see it.
@@ -81,6 +85,8 @@ func (s EventState) String() string {
 		return "expired"
 	case Unsent:
 		return "unsent"
+	case Copied:
+		return "copied"
 	}
 	return ""
 }
@@ -88,17 +94,20 @@ func (s EventState) String() string {
 // Event is one line of a conversation.
 type Event struct {
 	Seq     int64          `cbor:"-"` // order of arrival on this device
-	Contact int64          `cbor:"-"`
+	Contact int64          `cbor:"-"` // that stands for the person
 	Kind    EventKind      `cbor:"1,keyasint"`
 	Out     bool           `cbor:"2,keyasint"`
 	Message wire.MessageID `cbor:"3,keyasint"` // logical id
 	Text    string         `cbor:"4,keyasint"`
-	Sent    int64          `cbor:"5,keyasint"`  // unix seconds, by its author
-	At      int64          `cbor:"6,keyasint"`  // unix seconds, here
-	State   EventState     `cbor:"7,keyasint"`  // outgoing only
-	Left    int            `cbor:"8,keyasint"`  // parts that wait for an ack
-	Expires int64          `cbor:"9,keyasint"`  // unix seconds; 0: never
-	Parked  int64          `cbor:"10,keyasint"` // unix seconds until which their relay keeps all that waits of it; 0: it does not
+	Sent    int64          `cbor:"5,keyasint"`            // unix seconds, by its author
+	At      int64          `cbor:"6,keyasint"`            // unix seconds, here
+	State   EventState     `cbor:"7,keyasint"`            // outgoing only
+	Left    int            `cbor:"8,keyasint"`            // parts that wait for an ack, of the device that lacks the fewest
+	Expires int64          `cbor:"9,keyasint"`            // unix seconds; 0: never
+	Parked  int64          `cbor:"10,keyasint"`           // unix seconds until which their relay keeps all that waits of it; 0: it does not
+	From    key.SignPublic `cbor:"11,keyasint"`           // the device that wrote it
+	Copies  []EventCopy    `cbor:"12,keyasint,omitempty"` // outgoing: by device of theirs; none in those of before there were several
+	Seen    bool           `cbor:"13,keyasint,omitempty"` // received: a person has seen it on another device
 
 	Group *GroupPart `cbor:"20,keyasint,omitempty"` // of a group's conversation
 }
@@ -111,7 +120,77 @@ type GroupPart struct {
 	Of      int            `cbor:"3,keyasint"`
 }
 
-// Row is one copy of one message waiting for its device's ack.
+// A device that wrote a text, and the text's id, name it among all our devices.
+const labelText = "tacet/v1/text/name"
+
+// TextName names a text.
+//
+// spec: content.md#between-own-devices
+func TextName(author key.SignPublic, id wire.MessageID) content.Name {
+	h := key.Hash(labelText, author[:], id[:])
+	return content.Name(h[:content.NameSize])
+}
+
+// Name returns the name of a text; ok is false for other events and for texts of
+// before devices had names.
+func (e *Event) Name() (n content.Name, ok bool) {
+	if e.Kind != Text || e.From == (key.SignPublic{}) {
+		return n, false
+	}
+	return TextName(e.From, e.Message), true
+}
+
+// EventCopy is what one device of the person still has to ack of an event.
+type EventCopy struct {
+	Device int64 `cbor:"1,keyasint"`
+	Left   int   `cbor:"2,keyasint"` // parts; 0: it has it
+}
+
+// Reached returns on how many of the person's devices the message is.
+func (e *Event) Reached() (n int) {
+	for _, c := range e.Copies {
+		if c.Left == 0 {
+			n++
+		}
+	}
+	return n
+}
+
+// left sets Left by the copies.
+func (e *Event) left() {
+	e.Left = 0
+	for _, c := range e.Copies {
+		if c.Left > 0 && (e.Left == 0 || c.Left < e.Left) {
+			e.Left = c.Left
+		}
+	}
+}
+
+// acked counts one part that a device acked, and reports whether that device has the
+// whole now.
+func (e *Event) acked(device int64) bool {
+	c := e.copyFor(device)
+	if c == nil { // of before there were several devices
+		e.Left = max(0, e.Left-1)
+		return e.Left == 0
+	}
+	c.Left = max(0, c.Left-1)
+	e.left()
+	return c.Left == 0
+}
+
+// copyFor returns the copy for a device, nil if it has none.
+func (e *Event) copyFor(device int64) *EventCopy {
+	for i := range e.Copies {
+		if e.Copies[i].Device == device {
+			return &e.Copies[i]
+		}
+	}
+	return nil
+}
+
+// Row is one copy of one message waiting for its device's ack. Its contact is the
+// device.
 type Row struct {
 	ID      int64          `cbor:"-"`
 	Contact int64          `cbor:"-"`
@@ -136,6 +215,20 @@ type Row struct {
 type Events interface {
 	Event(seq int64) (*Event, error) // ErrGone
 	PutEvent(*Event) error           // inserts when Seq is zero
+	// Named finds a text by its name, or fails with ErrGone.
+	Named(content.Name) (*Event, error)
+	// Events calls f with the events of a contact after one, oldest first.
+	Events(contact, after int64, f func(*Event) error) error
+}
+
+// SharedMap keeps what the devices of a person agree on. Entries without a count
+// are for this device alone: they wait for something that is still to come.
+type SharedMap interface {
+	Shared(key []byte) (*content.Entry, error) // nil: there is none
+	PutShared(*content.Entry) error
+	DeleteShared(key []byte) error
+	SharedCount() (uint64, error) // the greatest there was
+	EachShared(f func(*content.Entry) error) error
 }
 
 // Rows keeps the outbox.
@@ -173,6 +266,7 @@ type Parts interface {
 	PutPart(contact int64, logical wire.MessageID, part, parts byte, content []byte, now int64) (whole []byte, err error)
 	// OpenParts names the messages of a contact that are not whole yet.
 	OpenParts(contact int64) ([]wire.MessageID, error)
+	DropParts(contact int64) error
 }
 
 // Tx is one transaction over everything a conversation changes.
@@ -183,4 +277,5 @@ type Tx interface {
 	Seen
 	Parts
 	Wakes
+	SharedMap
 }

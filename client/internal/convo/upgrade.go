@@ -30,7 +30,7 @@ func (e *Engine) upgrade(tx Tx, now time.Time, r *contact.Record, ch *Change) er
 	}
 	if r.Told < session.Suite {
 		r.Told = session.Suite
-		ctl := &content.Control{Suite: session.Suite}
+		ctl := &content.Control{Suite: session.Suite, Level: contact.LevelDevices}
 		// With the prekeys they can begin; and a version that does not know of
 		// suites finds something in the message that it does know.
 		if err := e.prekeys(now, r, ctl); err != nil {
@@ -76,7 +76,7 @@ func helloKept(tx Tx, now time.Time, r *contact.Record) (bool, error) {
 // they may have read before they knew of it, and waits.
 func (e *Engine) heardSuite(now time.Time, r *contact.Record, suite byte) {
 	r.Suite, r.Moving = suite, 0
-	if !e.Self.Manifest.Root.Less(r.Root) {
+	if !e.leads(r) {
 		r.Told, r.Moving = 0, now.Add(upgradeEvery).Unix()
 	}
 }

@@ -88,13 +88,18 @@ func (w *Waking) Ticket(rand io.Reader, expires int64) (raw []byte, id [wake.IDS
 // at a time. It reports whether there are more.
 func (e *Engine) HandTickets(tx Tx, now time.Time, most int) (ch *Change, more bool, err error) {
 	ch = &Change{}
-	people, err := tx.Contacts()
+	devices, err := tx.Devices()
 	if err != nil {
 		return nil, false, err
 	}
-	for _, r := range people {
-		if r.State != contact.Accepted || r.Stop {
+	for _, r := range devices {
+		if !r.Kept() || r.Stop {
 			continue
+		}
+		if _, err := primary(tx, r.ID); errors.Is(err, ErrBlocked) {
+			continue // not met yet
+		} else if err != nil {
+			return nil, false, err
 		}
 		rec, err := tx.Wake(r.ID)
 		if err != nil {
@@ -215,7 +220,7 @@ func (e *Engine) takeTickets(tx Tx, now time.Time, r *contact.Record, raw []byte
 // heard of the device since, or if we are not on speaking terms.
 func (e *Engine) TakeTicket(tx Tx, now time.Time, id int64, heard bool) (t HeldTicket, err error) {
 	r, err := tx.Contact(id)
-	if errors.Is(err, contact.ErrUnknown) || err == nil && (r.State != contact.Accepted || r.Stop) {
+	if errors.Is(err, contact.ErrUnknown) || err == nil && (!r.Kept() || r.Stop) {
 		return t, ErrNoTicket
 	}
 	if err != nil {
@@ -242,7 +247,7 @@ func (e *Engine) TakeTicket(tx Tx, now time.Time, id int64, heard bool) (t HeldT
 // dropped meanwhile.
 func (e *Engine) ReturnTicket(tx Tx, id int64, t HeldTicket) error {
 	r, err := tx.Contact(id)
-	if errors.Is(err, contact.ErrUnknown) || err == nil && r.State != contact.Accepted {
+	if errors.Is(err, contact.ErrUnknown) || err == nil && !r.Kept() {
 		return nil
 	}
 	if err != nil {

@@ -3,8 +3,12 @@
 // root into 24 recovery words and back (BIP-39, as a checksum and a word list,
 // not as a wallet).
 //
+// A person has up to eight devices. One of them, or a paper, has the root and
+// signs who joins and who is revoked; the others only have their own keys and the
+// newest manifest that they were shown.
+//
 // It belongs to the sealing half of the client: it never sees the network and
-// never a disk. This version has one device per person.
+// never a disk.
 //
 // Spec: docs/spec/manifest.md.
 package device
@@ -36,18 +40,32 @@ const WordCount = 24
 var (
 	// ErrWords: not 24 words of the list, or a word is wrong (the checksum tells).
 	ErrWords = errors.New("these are not 24 valid recovery words")
+	// ErrNoRoot: the root is on another device of the person, or on paper.
+	ErrNoRoot = errors.New("the root is not on this device")
+	// ErrFull: eight devices are active.
+	ErrFull = errors.New("there is no room for another device")
+	// ErrPlace: no such device, it is revoked, or it is this one.
+	ErrPlace = errors.New("there is no such device to revoke")
+	// ErrNotOurs: a manifest of somebody else, or in which this device is not.
+	ErrNotOurs = errors.New("manifest does not list this device")
 	// ErrState: the stored identity is not well-formed.
 	ErrState = errors.New("stored identity is malformed")
 )
 
-// Identity is a person's root and one device's keys.
+// Identity is one device's keys, and the person's root if this is where it is.
 type Identity struct {
-	Root     key.Sign  // signs manifests only
-	Sign     key.Sign  // signs bundles and prekeys
-	DH       key.DH    // the device's part in handshakes
-	XWing    key.XWing // what others seal to the device
-	Manifest *manifest.Manifest
+	Root     key.Sign           // signs manifests only; not valid on a device that was linked
+	Sign     key.Sign           // signs bundles and prekeys
+	DH       key.DH             // the device's part in handshakes
+	XWing    key.XWing          // what others seal to the device
+	Manifest *manifest.Manifest // nil until Adopt on a device that is being linked
+	// Past are the manifests before, newest first, at most MaxPast: who begins a
+	// session with this device may know an older one.
+	Past []*manifest.Manifest
 }
+
+// MaxPast bounds Identity.Past.
+const MaxPast = 8
 
 // New makes a person: a new root, a new device, the first manifest.
 func New(rand io.Reader, now time.Time) (*Identity, error) {
@@ -71,21 +89,15 @@ func Recover(rand io.Reader, now time.Time, words []string) (*Identity, error) {
 }
 
 func withRoot(rand io.Reader, now time.Time, root key.Sign, sequence uint32) (*Identity, error) {
-	id := &Identity{Root: root}
-	var err error
-	if id.Sign, err = key.Generate[key.SignRole](rand); err != nil {
+	id, err := NewDevice(rand)
+	if err != nil {
 		return nil, err
 	}
-	if id.DH, err = key.Generate[key.DHRole](rand); err != nil {
-		return nil, err
-	}
-	if id.XWing, err = key.Generate[key.XWingRole](rand); err != nil {
-		return nil, err
-	}
+	id.Root = root
 	id.Manifest = &manifest.Manifest{
 		Sequence: sequence,
 		NotAfter: manifest.NotAfter(now),
-		Devices:  []manifest.Device{id.public()},
+		Devices:  []manifest.Device{id.Public()},
 	}
 	if sequence > 1 {
 		public := key.SignPublicOf(root)
@@ -97,31 +109,36 @@ func withRoot(rand io.Reader, now time.Time, root key.Sign, sequence uint32) (*I
 	return id, nil
 }
 
-func (id *Identity) public() manifest.Device {
+// Public is how a manifest lists this device.
+func (id *Identity) Public() manifest.Device {
 	xwing := key.XWingPublicOf(id.XWing)
 	return manifest.Device{Sign: key.SignPublicOf(id.Sign), DH: key.DHPublicOf(id.DH), XWing: manifest.XWingHash(xwing)}
 }
 
 // Renew signs the next manifest if the current one ends within RenewBefore, and
-// reports whether it did.
+// reports whether it did. A device without the root never does.
 func (id *Identity) Renew(now time.Time) (bool, error) {
+	if !id.HasRoot() {
+		return false, nil
+	}
 	if now.Add(RenewBefore).Before(time.Unix(int64(id.Manifest.NotAfter), 0)) {
 		return false, nil
 	}
-	next := *id.Manifest
-	next.Sequence++
-	next.Previous = id.Manifest.Hash()
-	next.NotAfter = manifest.NotAfter(now)
-	if err := manifest.Sign(id.Root, &next); err != nil {
-		return false, fmt.Errorf("signing manifest: %w", err)
+	next, err := id.sign(now, id.Manifest.Devices)
+	if err != nil {
+		return false, err
 	}
-	id.Manifest = &next
+	id.next(next)
 	return true, nil
 }
 
 // Words returns the root as recovery words. They are the person's: whoever has
-// them can speak as the person from a new device.
+// them can speak as the person from a new device. It fails with ErrNoRoot on a
+// device that does not have the root.
 func (id *Identity) Words() ([]string, error) {
+	if !id.HasRoot() {
+		return nil, ErrNoRoot
+	}
 	m, err := bip39.NewMnemonic(id.Root.Bytes())
 	if err != nil {
 		return nil, fmt.Errorf("writing recovery words: %w", err)
@@ -149,16 +166,25 @@ func RootOf(words []string) (key.Sign, error) {
 // stored is the identity in the vault.
 type stored struct {
 	Version  int    `cbor:"1,keyasint"`
-	Root     []byte `cbor:"2,keyasint"`
+	Root     []byte `cbor:"2,keyasint"` // empty where the root is elsewhere
 	Sign     []byte `cbor:"3,keyasint"`
 	DH       []byte `cbor:"4,keyasint"`
 	XWing    []byte `cbor:"5,keyasint"`
 	Manifest []byte `cbor:"6,keyasint"`
+
+	Past [][]byte `cbor:"7,keyasint,omitempty"`
 }
 
 // Append appends the identity as the vault keeps it.
 func (id *Identity) Append(b []byte) ([]byte, error) {
-	v, err := cbor.Marshal(stored{1, id.Root.Bytes(), id.Sign.Bytes(), id.DH.Bytes(), id.XWing.Bytes(), id.Manifest.Append(nil)})
+	if id.Manifest == nil {
+		return b, ErrState // nobody has vouched for this device yet
+	}
+	var past [][]byte
+	for _, m := range id.Past {
+		past = append(past, m.Append(nil))
+	}
+	v, err := cbor.Marshal(stored{1, id.Root.Bytes(), id.Sign.Bytes(), id.DH.Bytes(), id.XWing.Bytes(), id.Manifest.Append(nil), past})
 	if err != nil {
 		return b, fmt.Errorf("writing identity: %w", err)
 	}
@@ -173,12 +199,24 @@ func Parse(b []byte) (*Identity, error) {
 	}
 	var id Identity
 	var errs [5]error
-	id.Root, errs[0] = key.New[key.SignRole](s.Root)
+	if len(s.Root) > 0 {
+		id.Root, errs[0] = key.New[key.SignRole](s.Root)
+	}
 	id.Sign, errs[1] = key.New[key.SignRole](s.Sign)
 	id.DH, errs[2] = key.New[key.DHRole](s.DH)
 	id.XWing, errs[3] = key.New[key.XWingRole](s.XWing)
 	id.Manifest, errs[4] = manifest.Parse(s.Manifest)
 	if errors.Join(errs[:]...) != nil {
+		return nil, ErrState
+	}
+	for _, raw := range s.Past {
+		m, err := manifest.Parse(raw)
+		if err != nil {
+			return nil, ErrState
+		}
+		id.Past = append(id.Past, m)
+	}
+	if id.HasRoot() && key.SignPublicOf(id.Root) != id.Manifest.Root {
 		return nil, ErrState
 	}
 	return &id, nil

@@ -11,6 +11,7 @@ import (
 
 	"github.com/tacet-chat/tacet/client/internal/group"
 	"github.com/tacet-chat/tacet/client/internal/purse"
+	"github.com/tacet-chat/tacet/internal/content"
 )
 
 // earlier makes a closed vault look as an earlier version wrote it.
@@ -82,6 +83,9 @@ func extended(t *testing.T, version int64) {
 	defer v.Close()
 	update(t, v, func(tx *Tx) error {
 		if err := (Store{tx}).PutGroup(&group.Record{ID: group.ID{1}, Name: "walkers"}); err != nil {
+			return err
+		}
+		if err := (Store{tx}).PutShared(&content.Entry{Key: []byte("k"), Count: 7}); err != nil {
 			return err
 		}
 		return Store{tx}.PutPurseRealm(&purse.Realm{Pin: [32]byte{1}, Name: "relay.example"})

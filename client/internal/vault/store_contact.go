@@ -1,7 +1,9 @@
 package vault
 
 import (
+	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/fxamacker/cbor/v2"
 
@@ -49,9 +51,10 @@ func decode(t Table, row Row, v any) error {
 	return nil
 }
 
-// Contact: H = root.
+// Contact: A = person, 0 for the record that stands for one; B = 1 for a device
+// of our own; H = root, and then the device's name except where A and B are 0.
 
-// Contact returns a contact, or contact.ErrUnknown.
+// Contact returns the record of a person or a device, or contact.ErrUnknown.
 func (s Store) Contact(id int64) (*contact.Record, error) {
 	r := &contact.Record{}
 	_, found, err := s.get(Contact, id, r)
@@ -59,12 +62,28 @@ func (s Store) Contact(id int64) (*contact.Record, error) {
 		err = contact.ErrUnknown
 	}
 	r.ID = id
-	return r, err
+	if err != nil {
+		return r, err
+	}
+	return r, s.joined(r)
 }
 
-// ContactOf finds a contact by root, or fails with contact.ErrUnknown.
-func (s Store) ContactOf(root key.SignPublic) (*contact.Record, error) {
-	row, found, err := s.Find(Contact, root[:])
+// joined completes a record that was read.
+func (s Store) joined(r *contact.Record) error {
+	if r.Person == 0 {
+		r.Settle()
+		return nil
+	}
+	p, err := s.Contact(r.Person)
+	if err != nil {
+		return fmt.Errorf("reading the person of a device: %w", err)
+	}
+	r.Join(p)
+	return nil
+}
+
+func (s Store) contactAt(h []byte) (*contact.Record, error) {
+	row, found, err := s.Find(Contact, h)
 	if err != nil {
 		return nil, err
 	}
@@ -72,29 +91,89 @@ func (s Store) ContactOf(root key.SignPublic) (*contact.Record, error) {
 		return nil, contact.ErrUnknown
 	}
 	r := &contact.Record{}
-	err = decode(Contact, row, r)
+	if err := decode(Contact, row, r); err != nil {
+		return nil, err
+	}
 	r.ID = row.ID
+	return r, s.joined(r)
+}
+
+// ContactOf finds the record of a person by root, or fails with contact.ErrUnknown.
+func (s Store) ContactOf(root key.SignPublic) (*contact.Record, error) { return s.contactAt(root[:]) }
+
+// DeviceOf finds a device by its person's root and its name, or fails with
+// contact.ErrUnknown.
+func (s Store) DeviceOf(root, sign key.SignPublic) (*contact.Record, error) {
+	r, err := s.contactAt(slices.Concat(root[:], sign[:]))
+	if !errors.Is(err, contact.ErrUnknown) {
+		return r, err
+	}
+	if r, err = s.ContactOf(root); err == nil && (r.Gone || r.Sign != sign) {
+		return nil, contact.ErrUnknown
+	}
 	return r, err
 }
 
-// Contacts returns all contacts in the order they were met.
-func (s Store) Contacts() (all []*contact.Record, err error) {
-	err = s.Each(Contact, Query{}, func(row Row) error {
+func (s Store) contacts(q Query) (all []*contact.Record, err error) {
+	err = s.Each(Contact, q, func(row Row) error {
 		r := &contact.Record{}
 		if err := decode(Contact, row, r); err != nil {
 			return err
 		}
 		r.ID = row.ID
 		all = append(all, r)
-		return nil
+		return s.joined(r)
 	})
 	return all, err
 }
 
-// PutContact writes a contact.
-func (s Store) PutContact(r *contact.Record) error {
-	return s.put(Contact, &r.ID, 0, 0, r.Root[:], r)
+// Contacts returns the records of people in the order they were met.
+func (s Store) Contacts() ([]*contact.Record, error) {
+	return s.contacts(Query{A: ptr(0), BFrom: ptr(0), BTo: ptr(0)})
 }
+
+// DevicesOf returns the records of a person's devices.
+func (s Store) DevicesOf(person int64) ([]*contact.Record, error) {
+	p, err := s.Contact(person)
+	if err != nil {
+		return nil, err
+	}
+	rest, err := s.contacts(Query{A: ptr(person)})
+	if p.Gone {
+		return rest, err
+	}
+	return append([]*contact.Record{p}, rest...), err
+}
+
+// OwnDevices returns the records of our other devices.
+func (s Store) OwnDevices() ([]*contact.Record, error) {
+	return s.contacts(Query{A: ptr(0), BFrom: ptr(1), BTo: ptr(1)})
+}
+
+// Devices returns every record there is.
+func (s Store) Devices() ([]*contact.Record, error) { return s.contacts(Query{}) }
+
+// PutContact writes a record. What is true of the person is not taken from that of
+// another device.
+func (s Store) PutContact(r *contact.Record) error {
+	if r.Person == 0 && !r.Own {
+		return s.put(Contact, &r.ID, 0, 0, r.Root[:], r)
+	}
+	own, h, kept := int64(0), slices.Concat(r.Root[:], r.Sign[:]), *r
+	if r.Own {
+		own = 1
+	} else {
+		kept.Strip()
+	}
+	if err := s.put(Contact, &kept.ID, r.Person, own, h, &kept); err != nil {
+		return err
+	}
+	r.ID = kept.ID
+	return nil
+}
+
+// DeleteContact forgets a record.
+func (s Store) DeleteContact(id int64) error { return s.Delete(Contact, id) }
 
 // Route: A = contact, 0 for an invite's; B = invite.
 

@@ -6,10 +6,12 @@ import (
 	"slices"
 
 	"github.com/tacet-chat/tacet/client/internal/convo"
+	"github.com/tacet-chat/tacet/internal/content"
 	"github.com/tacet-chat/tacet/internal/wire"
 )
 
-// Event: id = sequence; A = contact; B = 1 for what is shown as received.
+// Event: id = sequence; A = contact; B = 1 for what was received and is not known
+// to be read; H = name of a text.
 
 // Event returns an event, or convo.ErrGone.
 func (s Store) Event(seq int64) (*convo.Event, error) {
@@ -25,10 +27,29 @@ func (s Store) Event(seq int64) (*convo.Event, error) {
 // PutEvent writes an event.
 func (s Store) PutEvent(e *convo.Event) error {
 	received := int64(1)
-	if e.Out {
+	if e.Out || e.Seen {
 		received = 0
 	}
-	return s.put(Event, &e.Seq, e.Contact, received, nil, e)
+	var h []byte
+	if n, ok := e.Name(); ok {
+		h = n[:]
+	}
+	return s.put(Event, &e.Seq, e.Contact, received, h, e)
+}
+
+// Named finds a text by its name, or fails with convo.ErrGone.
+func (s Store) Named(n content.Name) (*convo.Event, error) {
+	row, found, err := s.Find(Event, n[:])
+	if err != nil {
+		return nil, err
+	}
+	if !found {
+		return nil, convo.ErrGone
+	}
+	e := &convo.Event{}
+	err = decode(Event, row, e)
+	e.Seq, e.Contact = row.ID, row.A
+	return e, err
 }
 
 // Events calls f with events after a sequence number, oldest first. contact 0
@@ -291,6 +312,19 @@ func (s Store) PutPart(contact int64, logical wire.MessageID, part, parts byte, 
 		whole = append(whole, p...)
 	}
 	return whole, s.Delete(Fragment, ids...)
+}
+
+// DropParts forgets the parts of messages of a contact that are not whole.
+func (s Store) DropParts(contact int64) error {
+	var ids []int64
+	err := s.Each(Fragment, Query{A: ptr(contact)}, func(row Row) error {
+		ids = append(ids, row.ID)
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	return s.Delete(Fragment, ids...)
 }
 
 // OpenParts names the messages of a contact that are not whole yet.

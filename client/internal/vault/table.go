@@ -28,10 +28,12 @@ const (
 	CopyBody     Table = "copybody"     // what the copies say; H unique
 	GroupLine    Table = "groupline"    // conversations of groups; H unique
 	GroupNote    Table = "groupnote"    // small things that groups keep; H unique
+
+	Shared Table = "shared" // what the devices of a person agree on; H unique
 )
 
 const (
-	tableCount = 21
+	tableCount = 22
 	// maxID bounds row ids: the table's number stands above it in the ledger.
 	maxID = 1<<56 - 1
 )
@@ -40,7 +42,7 @@ const (
 // the format: new ones go to the end.
 func tables() [tableCount]Table {
 	return [tableCount]Table{Meta, Contact, Session, Route, Event, Outbox, Seen, Owed, Invite, Fragment, Purse,
-		Group, Epoch, EpochPart, GroupMessage, GroupSeen, KeyPackage, GroupCopy, CopyBody, GroupLine, GroupNote}
+		Group, Epoch, EpochPart, GroupMessage, GroupSeen, KeyPackage, GroupCopy, CopyBody, GroupLine, GroupNote, Shared}
 }
 
 // number returns the table's number, from 1.
@@ -56,7 +58,7 @@ func (t Table) number() (int, error) {
 // unique says that no two rows may have the same H.
 func (t Table) unique() bool {
 	switch t {
-	case Meta, Contact, Seen, Invite, Owed, Purse, Group, Epoch, GroupMessage, GroupSeen, KeyPackage, CopyBody, GroupLine, GroupNote:
+	case Meta, Contact, Seen, Invite, Owed, Purse, Group, Epoch, GroupMessage, GroupSeen, KeyPackage, CopyBody, GroupLine, GroupNote, Shared:
 		return true
 	}
 	return false
@@ -79,7 +81,7 @@ func (t Table) ledgerID(id int64) (int64, error) {
 const schemaVersion = 3
 
 // tablesOf says how many tables a vault of a schema version has: version 1 had
-// no purse, version 2 no groups. Later tables were added behind the earlier ones, so the count says
+// no purse, version 2 no groups and one device a person. Later tables were added behind the earlier ones, so the count says
 // all.
 func tablesOf(version int64) (n int, ok bool) {
 	switch version {

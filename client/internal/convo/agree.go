@@ -1,0 +1,251 @@
+package convo
+
+import (
+	"errors"
+	"time"
+
+	"github.com/tacet-chat/tacet/client/internal/contact"
+	"github.com/tacet-chat/tacet/internal/content"
+	"github.com/tacet-chat/tacet/internal/key"
+	"github.com/tacet-chat/tacet/internal/pad"
+)
+
+// Kinds of entries that our devices share: the first byte of their keys. For those
+// about a person the root follows. Small letters are this package's.
+//
+// spec: content.md#between-own-devices
+const (
+	keyCard     = 'c' // root, device: how to reach a device of theirs
+	keyName     = 'n' // what we call them
+	keyVerified = 'v' // 1 if the safety number was compared, else 0
+	keyStanding = 's' // contact.State
+	keyTrusted  = 't' // reference of a manifest that a person said is all right
+	keyMute     = 'm' // decimal unix seconds
+	keyDraft    = 'd' // text
+	keyMine     = 'p' // the name that contacts see as ours
+	keyDevice   = 'g' // device: what we call a device of ours
+	// What follows is never told: it waits for a text that is still to come.
+	keyEarlyRead = 'R'
+	keyEarlyEnd  = 'E'
+)
+
+func contactKey(kind byte, root key.SignPublic) []byte { return append([]byte{kind}, root[:]...) }
+
+// Agree sets an entry that our devices share and tells the others. An empty value
+// stands for none.
+func (e *Engine) Agree(tx Tx, now time.Time, k, value []byte) (*Change, error) {
+	ch := &Change{}
+	return ch, e.agree(tx, now, k, value, ch)
+}
+
+func (e *Engine) agree(tx Tx, now time.Time, k, value []byte, ch *Change) error {
+	n, err := tx.SharedCount()
+	if err != nil {
+		return err
+	}
+	entry := content.Entry{Key: k, Value: value, Count: n + 1, Device: e.Self.Name()}
+	if err := tx.PutShared(&entry); err != nil {
+		return err
+	}
+	return e.tell(tx, now, &content.Sync{Entries: []content.Entry{entry}}, ch)
+}
+
+// Agreed returns the value of an entry, nil if there is none.
+func (e *Engine) AgreedOn(tx Tx, k []byte) ([]byte, error) {
+	entry, err := tx.Shared(k)
+	if err != nil || entry == nil || entry.Count == 0 {
+		return nil, err
+	}
+	return entry.Value, nil
+}
+
+// TakeEntry takes an entry that another device of ours has set: the newer of two
+// stays, whichever comes first.
+func (e *Engine) TakeEntry(tx Tx, now time.Time, entry *content.Entry) (*Change, error) {
+	ch := &Change{}
+	return ch, e.takeEntry(tx, now, entry, ch)
+}
+
+func (e *Engine) takeEntry(tx Tx, now time.Time, entry *content.Entry, ch *Change) error {
+	was, err := tx.Shared(entry.Key)
+	if err != nil {
+		return err
+	}
+	if was != nil && !entry.Newer(was) {
+		return nil
+	}
+	if err := tx.PutShared(entry); err != nil {
+		return err
+	}
+	return e.act(tx, now, entry.Key, entry.Value, ch)
+}
+
+// act does what an entry says. One about somebody who is not known yet is done when
+// their card comes.
+func (e *Engine) act(tx Tx, now time.Time, k, value []byte, ch *Change) error {
+	kind, rest := k[0], k[1:]
+	switch kind {
+	case keyCard:
+		return e.takeCard(tx, now, value, ch)
+	case keyName, keyVerified, keyStanding, keyTrusted:
+		if len(rest) != len(key.SignPublic{}) {
+			return nil
+		}
+		p, err := tx.ContactOf(key.SignPublic(rest))
+		if errors.Is(err, contact.ErrUnknown) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		return e.actOn(tx, now, p, kind, value, ch)
+	}
+	if e.Agreed != nil {
+		return e.Agreed(tx, now, k, value, ch)
+	}
+	return nil
+}
+
+func (e *Engine) actOn(tx Tx, now time.Time, p *contact.Record, kind byte, value []byte, ch *Change) error {
+	switch kind {
+	case keyName:
+		return e.called(tx, now, p, string(value))
+	case keyVerified:
+		p.Verified = len(value) == 1 && value[0] == 1
+		return tx.PutContact(p)
+	case keyStanding:
+		if len(value) != 1 {
+			return nil
+		}
+		switch s := contact.State(value[0]); {
+		case s == contact.Blocked && p.State != contact.Blocked:
+			if err := e.drop(tx, p, ch); err != nil {
+				return err
+			}
+			p.State = contact.Blocked
+			p.Empty()
+			ch.Routes = true
+			return tx.PutContact(p)
+		}
+	case keyTrusted:
+		ref, ok := parseRef(value)
+		if !ok {
+			return nil
+		}
+		p.Trusted = ref
+		if p.Stop && p.Doubt == ref {
+			p.Stop, p.Warning = false, ""
+			return e.free(tx, p, ch)
+		}
+		return tx.PutContact(p)
+	}
+	return nil
+}
+
+// called gives a person the name that another device of ours gave them. Where two
+// people came to have one name on two devices, the one with the smaller root keeps
+// it on all.
+func (e *Engine) called(tx Tx, now time.Time, p *contact.Record, name string) error {
+	err := contact.Rename(tx, p, name)
+	if !errors.Is(err, contact.ErrName) {
+		return err
+	}
+	all, err := tx.Contacts()
+	if err != nil {
+		return err
+	}
+	for _, o := range all {
+		if o.ID == p.ID || !contact.SameName(o.Name, name) {
+			continue
+		}
+		if !p.Root.Less(o.Root) {
+			return contact.RenameFree(tx, p, name)
+		}
+		if err := contact.RenameFree(tx, o, name+" 2"); err != nil {
+			return err
+		}
+		return ignoreName(contact.Rename(tx, p, name))
+	}
+	return nil
+}
+
+func ignoreName(err error) error {
+	if errors.Is(err, contact.ErrName) {
+		return nil
+	}
+	return err
+}
+
+// recall does to a person whose card has just come what was agreed on them before.
+func (e *Engine) recall(tx Tx, now time.Time, root key.SignPublic, ch *Change) error {
+	for _, kind := range []byte{keyName, keyVerified, keyTrusted, keyStanding} {
+		entry, err := tx.Shared(contactKey(kind, root))
+		if err != nil {
+			return err
+		}
+		if entry == nil || entry.Count == 0 {
+			continue
+		}
+		if err := e.act(tx, now, entry.Key, entry.Value, ch); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Trust lifts the stop of a contact after a person looked, on all our devices.
+func (e *Engine) Trust(tx Tx, now time.Time, p *contact.Record) (*Change, error) {
+	ch := &Change{}
+	p.Stop, p.Warning, p.Trusted = false, "", p.Doubt
+	if err := e.free(tx, p, ch); err != nil {
+		return nil, err
+	}
+	return ch, e.agree(tx, now, contactKey(keyTrusted, p.Root), appendRef(nil, p.Trusted), ch)
+}
+
+// free lets sending to a person go on.
+func (e *Engine) free(tx Tx, p *contact.Record, ch *Change) error {
+	if err := tx.PutContact(p); err != nil {
+		return err
+	}
+	devices, err := tx.DevicesOf(p.ID)
+	for _, d := range devices {
+		ch.Freed = append(ch.Freed, d.ID)
+	}
+	return err
+}
+
+// Rename gives a contact another name, on all our devices.
+func (e *Engine) Rename(tx Tx, now time.Time, p *contact.Record, name string) (*Change, error) {
+	if err := contact.Rename(tx, p, name); err != nil {
+		return nil, err
+	}
+	return e.Agree(tx, now, contactKey(keyName, p.Root), []byte(p.Name))
+}
+
+// Verify notes on all our devices whether the safety numbers were compared.
+func (e *Engine) Verify(tx Tx, now time.Time, p *contact.Record, verified bool) (*Change, error) {
+	p.Verified = verified
+	if err := tx.PutContact(p); err != nil {
+		return nil, err
+	}
+	value := []byte{0}
+	if verified {
+		value[0] = 1
+	}
+	return e.Agree(tx, now, contactKey(keyVerified, p.Root), value)
+}
+
+func appendRef(b []byte, r pad.Ref) []byte {
+	b = append(b, byte(r.Sequence>>24), byte(r.Sequence>>16), byte(r.Sequence>>8), byte(r.Sequence))
+	return append(b, r.Hash[:]...)
+}
+
+func parseRef(b []byte) (r pad.Ref, ok bool) {
+	if len(b) != 12 {
+		return r, false
+	}
+	r.Sequence = uint32(b[0])<<24 | uint32(b[1])<<16 | uint32(b[2])<<8 | uint32(b[3])
+	copy(r.Hash[:], b[4:])
+	return r, true
+}
