@@ -476,7 +476,7 @@ type oneRoute struct {
 	route *contact.RouteRecord
 }
 
-func (s *oneRoute) Contacts() ([]*contact.Record, error) { return nil, nil }
+func (s *oneRoute) Devices() ([]*contact.Record, error) { return nil, nil }
 func (s *oneRoute) RoutesOf(int64) ([]*contact.RouteRecord, error) {
 	return []*contact.RouteRecord{s.route}, nil
 }
