@@ -136,6 +136,7 @@ func TestOneWriteForEachReadAndWatcher(t *testing.T) {
 			p := w.openDeaf("/v1/put")
 			go io.Copy(io.Discard, p.nc)
 			const batches, each = 20, 32
+			w.rest()           // who has just written looks once more whether there is anything
 			var pings [2]int64 // each is a write of its own, on a slow day
 			from := ln.writes(3)
 			reads := ln.took[2].reads.Load()
@@ -179,6 +180,26 @@ func TestOneWriteForEachReadAndWatcher(t *testing.T) {
 				t.Errorf("got %d reads of %d cells; the test proves nothing", reads, batches*each)
 			}
 		})
+	}
+}
+
+// rest waits until nobody writes to any connection.
+func (w *world) rest() {
+	still := func() bool {
+		w.hub.mu.Lock()
+		defer w.hub.mu.Unlock()
+		for c := range w.hub.conns {
+			c.mu.Lock()
+			busy := c.flushing
+			c.mu.Unlock()
+			if busy {
+				return false
+			}
+		}
+		return true
+	}
+	for !still() {
+		runtime.Gosched()
 	}
 }
 
