@@ -36,14 +36,15 @@ type work struct {
 	tx  Tx
 	now time.Time
 	ch  *Change
+	dev Device // this one
 }
 
 func (e *Engine) work(tx Tx, now time.Time) *work {
-	return &work{Engine: e, tx: tx, now: now, ch: &Change{}}
+	return &work{Engine: e, tx: tx, now: now, ch: &Change{}, dev: device(e.Self.Sign)}
 }
 
 func (w *work) env() Env       { return Env{Now: w.now, Rand: w.Rand} }
-func (w *work) me() Device     { return device(w.Self.Sign) }
+func (w *work) me() Device     { return w.dev }
 func (w *work) unix() int64    { return w.now.Unix() }
 func (w *work) event(ev Event) { w.ch.Events = append(w.ch.Events, ev) }
 

@@ -27,6 +27,7 @@ func (g *group) settle() error {
 	if err != nil {
 		return err
 	}
+	dropped := false
 	for i, e := range epochs {
 		if e.Number >= h.Number {
 			continue
@@ -43,8 +44,12 @@ func (g *group) settle() error {
 		if err := g.drop(e.Number); err != nil {
 			return err
 		}
+		dropped = true
 	}
-	return nil
+	if !dropped {
+		return nil
+	}
+	return g.settleWishes(nil)
 }
 
 // everybody is the oldest head among all devices, and the oldest epoch in which

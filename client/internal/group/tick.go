@@ -66,6 +66,9 @@ func (g *group) anew() error {
 
 // due does what its time has come for, in one group.
 func (g *group) due(anew bool) error {
+	if g.r.State == Out || g.r.State == Replaced {
+		return nil
+	}
 	if g.r.State == Behind {
 		if err := g.sweep(); err != nil {
 			return err

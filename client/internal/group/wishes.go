@@ -56,10 +56,10 @@ func (g *group) want(want roster.Wish) error {
 	if err := g.wish(w); err != nil {
 		return err
 	}
-	if err := g.possible(w); err != nil {
+	if alone, err := g.leavesAlone(w); alone || err != nil {
 		return err
 	}
-	if alone, err := g.leavesAlone(w); alone || err != nil {
+	if err := g.possible(w); err != nil {
 		return err
 	}
 	return g.keepWish(w, true)

@@ -67,6 +67,7 @@ type device struct {
 	w      *world
 	name   string
 	root   key.Sign
+	sign   group.Device
 	eng    *group.Engine
 	disk   *grouptest.Memory
 	on     bool
@@ -78,9 +79,11 @@ type device struct {
 	crash  int // counts down: at 1 the transaction is lost, at 0 nothing
 	after  bool
 	calls  int
+	routed int // calls when known was read
+	known  []group.OwnRoute
 }
 
-func (d *device) id() group.Device       { return key.SignPublicOf(d.eng.Self.Sign) }
+func (d *device) id() group.Device       { return d.sign }
 func (d *device) person() key.SignPublic { return d.eng.Self.Manifest.Root }
 
 type cell struct {
@@ -120,6 +123,14 @@ func (w *world) key() key.Sign {
 	return k
 }
 
+func (w *world) dh() key.DH {
+	k, err := key.Generate[key.DHRole](w.rand)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return k
+}
+
 // sign makes a person's manifest.
 func (w *world) sign(root key.Sign, old *manifest.Manifest, devs ...manifest.Device) *manifest.Manifest {
 	m := &manifest.Manifest{Sequence: 1, NotAfter: manifest.NotAfter(w.now), Devices: devs}
@@ -135,6 +146,7 @@ func (w *world) sign(root key.Sign, old *manifest.Manifest, devs ...manifest.Dev
 func (w *world) device(name string, of *device) *device {
 	d := &device{w: w, name: name, on: true, disk: &grouptest.Memory{}, rows: map[group.RowKey]*group.Copy{}}
 	sign := w.key()
+	d.sign = key.SignPublicOf(sign)
 	var old *manifest.Manifest
 	var devs []manifest.Device
 	if of == nil {
@@ -143,7 +155,7 @@ func (w *world) device(name string, of *device) *device {
 		d.root, old = of.root, of.eng.Self.Manifest
 		devs = slices.Clone(old.Devices)
 	}
-	m := w.sign(d.root, old, append(devs, manifest.Device{Sign: key.SignPublicOf(sign)})...)
+	m := w.sign(d.root, old, append(devs, manifest.Device{Sign: key.SignPublicOf(sign), DH: key.DHPublicOf(w.dh()), XWing: [32]byte(key.SignPublicOf(w.key()))})...)
 	for _, o := range w.devs {
 		if o.person() == m.Root {
 			o.eng.Self.Manifest = m
@@ -311,6 +323,10 @@ func (w *world) deliver(c cell) {
 }
 
 func (d *device) routes() (out []group.OwnRoute) {
+	if d.routed == d.calls {
+		return d.known
+	}
+	defer func() { d.routed, d.known = d.calls, out }()
 	err := d.disk.Update(func(tx group.Tx) (err error) {
 		out, err = d.eng.Routes(tx)
 		return err
@@ -372,11 +388,13 @@ func (w *world) settle(d time.Duration) {
 			continue
 		}
 		if !w.now.Before(resend) {
-			resend = w.now.Add(5 * time.Minute)
+			resend = w.now.Add(time.Hour)
 			for _, d := range w.devs {
 				if d.on {
 					for _, k := range slices.SortedFunc(keys(d.rows), func(a, b group.RowKey) int { return strings.Compare(fmt.Sprint(a), fmt.Sprint(b)) }) {
-						w.cells = append(w.cells, cell{d, d.rows[k]})
+						if to := w.find(d.rows[k].To); to != nil && to.on {
+							w.cells = append(w.cells, cell{d, d.rows[k]})
+						}
 					}
 				}
 			}
