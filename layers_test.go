@@ -59,6 +59,8 @@ const layers = `
 	client/internal/vault:   client/internal/contact client/internal/convo client/internal/group client/internal/outbox client/internal/purse internal/content internal/key internal/wire
 	client:                  client/internal/... client/transport internal/addr internal/content internal/invite internal/key internal/manifest internal/pad internal/sealed internal/token internal/wake internal/wire
 
+	client/commits: client/internal/group internal/key internal/manifest internal/roster internal/slot internal/wire
+
 	relay/internal/acme:
 	relay/internal/archive:
 	relay/internal/acme/acmetest:
@@ -93,7 +95,7 @@ const layers = `
 
 	cmd/tacet:       client client/transport client/transport/relay ui/rpc ui/text
 	cmd/tacet-relay: relay relay/setup
-	cmd/tacet-lab:   lab lab/budget lab/leak lab/load
+	cmd/tacet-lab:   client/commits lab lab/budget lab/leak lab/load
 `
 
 // denied lists what must never be linked in, directly or not, and why.
@@ -141,11 +143,14 @@ var onlyIn = map[string]string{
 	"github.com/cloudflare/circl/zk/dleq":        "internal/token",
 	"github.com/coder/websocket":                 "client/transport/relay",
 	"github.com/spf13/cobra":                     "cmd/...",
-	"github.com/nats-io/nats.go":                 "relay/internal/bus/natslink",
-	"github.com/nats-io/nats-server/v2/server":   "relay/internal/bus/natslink",
-	"crypto/hpke":                                "internal/key internal/link internal/mls internal/sealed internal/wake",
-	"golang.org/x/crypto/nacl/secretbox":         "relay/internal/park",
-	"golang.org/x/crypto/chacha20poly1305":       "internal/mls internal/sealed internal/invite internal/link internal/slot internal/stream client/internal/vault",
+
+	module + "client/commits": "cmd/tacet-lab", // the simulator: only code below client may import the engine, and only the lab runs it
+
+	"github.com/nats-io/nats.go":               "relay/internal/bus/natslink",
+	"github.com/nats-io/nats-server/v2/server": "relay/internal/bus/natslink",
+	"crypto/hpke":                          "internal/key internal/link internal/mls internal/sealed internal/wake",
+	"golang.org/x/crypto/nacl/secretbox":   "relay/internal/park",
+	"golang.org/x/crypto/chacha20poly1305": "internal/mls internal/sealed internal/invite internal/link internal/slot internal/stream client/internal/vault",
 
 	"github.com/cloudflare/circl/pke/kyber/kyber768": "internal/braid",
 }

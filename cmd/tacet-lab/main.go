@@ -76,7 +76,7 @@ func commands(ran *bool) *cobra.Command {
 		RunE:          func(*cobra.Command, []string) error { return errors.New("a command is missing") },
 	}
 	root.CompletionOptions.HiddenDefaultCmd = true
-	root.AddCommand(demoCommand(ran), loadCommand(ran), leakCommand(ran), budgetCommand(ran))
+	root.AddCommand(demoCommand(ran), loadCommand(ran), leakCommand(ran), budgetCommand(ran), commitsCommand(ran))
 	return root
 }
 

@@ -94,7 +94,7 @@ func (g *group) due(anew bool) error {
 
 // plan asks for the next Tick.
 func (g *group) plan() {
-	if g.r.Try != 0 {
+	if g.r.Try != 0 && g.r.Asked == 0 { // else the answer goes on with it, or calls asks again
 		g.at(g.r.Try)
 	}
 	g.at(g.r.Tell)

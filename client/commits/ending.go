@@ -1,0 +1,154 @@
+package commits
+
+import (
+	"fmt"
+	"slices"
+	"sort"
+	"strings"
+
+	"github.com/tacet-chat/tacet/client/internal/group"
+	"github.com/tacet-chat/tacet/internal/roster"
+)
+
+// stand is where a device ends.
+type stand struct {
+	place
+	mark [8]byte
+}
+
+// judge looks at how a run ended.
+func (w *world) judge() {
+	if w.ended(livelock) || w.ended(panicked) {
+		return
+	}
+	ends := map[stand][]*node{}
+	for _, n := range w.nodes {
+		if n.foe || n.gone {
+			continue
+		}
+		r := n.current()
+		if r == nil || r.State == group.Out {
+			continue
+		}
+		e, err := n.disk.begin().Epoch(r.ID, r.Head)
+		if err != nil {
+			w.fail(broken, "%s has no newest epoch: %v", n.name, err)
+			continue
+		}
+		ends[stand{place{r.ID, r.Head}, e.Mark}] = append(ends[stand{place{r.ID, r.Head}, e.Mark}], n)
+	}
+	if len(ends) == 0 {
+		return // everybody left
+	}
+	if len(ends) > 1 {
+		var s []string
+		for at, ns := range ends {
+			var names []string
+			for _, n := range ns {
+				names = append(names, n.name+" "+stateName(n.current().State))
+			}
+			s = append(s, fmt.Sprintf("%x epoch %d (%x): %s", at.group[:3], at.epoch, at.mark[:3], strings.Join(names, ", ")))
+		}
+		sort.Strings(s)
+		w.fail(diverged, "%s", strings.Join(s, "; "))
+		return
+	}
+	var last []*node
+	for _, ns := range ends {
+		last = ns
+	}
+	one := last[0]
+	r := one.current()
+	roll, state := one.roll(r), one.state(r)
+	for _, n := range last {
+		if !has(roll, n.device()) {
+			w.fail(diverged, "%s believes to be a member, and is not", n.name)
+		}
+	}
+	for _, l := range roll {
+		if i := w.find(l.Device); i >= 0 && !w.nodes[i].foe && !slices.Contains(last, w.nodes[i]) {
+			w.fail(diverged, "%s is a member, and does not know it", w.nodes[i].name)
+		}
+	}
+	for _, n := range last {
+		if s := n.current().State; s != group.Active && !(w.c.burns > 0) {
+			w.fail(undone, "%s ends %s", n.name, stateName(s))
+		}
+	}
+	w.lostTexts(roll)
+	w.undoneWishes(roll, state)
+	if len(w.book.made) > 6 {
+		w.fail(livelock, "made again %d times", len(w.book.made))
+	}
+	for _, n := range last {
+		if k := len(n.disk.rows(tRow, "")); k > 0 {
+			w.fail(unsettled, "%s still sends %d copies", n.name, k)
+		}
+	}
+}
+
+func (w *world) ended(f fault) bool {
+	return slices.ContainsFunc(w.book.findings, func(x Finding) bool { return x.Fault == string(f) })
+}
+
+// lostTexts looks for texts that did not come to whom they were meant for, among
+// those who were members all the time.
+func (w *world) lostTexts(roll []roster.Leaf) {
+	for _, t := range w.book.order {
+		if t.by.foe || !has(roll, t.by.device()) || w.book.ever[t.by.device()] {
+			continue
+		}
+		for _, l := range roll {
+			i := w.find(l.Device)
+			if i < 0 || w.nodes[i] == t.by || w.nodes[i].foe || !t.meant[l.Device] || w.book.ever[l.Device] {
+				continue
+			}
+			if t.shown[l.Device] == 0 {
+				w.fail(lost, "%q by %s, written in epoch %d of %x, never came to %s", t.content, t.by.name, t.epoch, t.group[:3], w.nodes[i].name)
+			}
+		}
+	}
+}
+
+// undoneWishes looks for wishes of members that still have the right to them and that
+// did not come true.
+func (w *world) undoneWishes(roll []roster.Leaf, s *roster.State) {
+	if s == nil {
+		w.fail(broken, "the last epoch has no state")
+		return
+	}
+	other := func(x *wished, kinds ...roster.WishKind) bool {
+		return slices.ContainsFunc(w.book.wishes, func(o *wished) bool { return o != x && o.root == x.root && slices.Contains(kinds, o.kind) })
+	}
+	in := func(x *wished) bool {
+		return slices.ContainsFunc(roll, func(l roster.Leaf) bool {
+			return l.Root == x.root && (x.device == group.Device{} || l.Device == x.device)
+		})
+	}
+	for _, x := range w.book.wishes {
+		root := x.by.self.Manifest.Root
+		_, admin := s.Rank(root)
+		if x.refused || x.by.foe || !has(roll, x.by.device()) || w.book.ever[x.by.device()] {
+			continue
+		}
+		_, ranked := s.Rank(x.root)
+		bad := false
+		switch x.kind {
+		case roster.Add:
+			bad = admin && !in(x) && !other(x, roster.Remove, roster.Leave)
+		case roster.Remove:
+			bad = s.Senior(root, x.root) && in(x) && !other(x, roster.Add, roster.Promote, roster.Demote)
+		case roster.Leave, roster.Revoked:
+			bad = in(x)
+		case roster.Promote:
+			bad = admin && !ranked && in(x) && !other(x, roster.Demote, roster.Remove, roster.Leave)
+		case roster.Demote:
+			bad = s.Senior(root, x.root) && ranked && !other(x, roster.Promote)
+		case roster.Rename:
+			bad = admin && s.Name == "group"
+		}
+		if bad {
+			w.fail(undone, "the wish of %s, kind %d about %s", x.by.name, x.kind, w.called(x.device))
+		}
+	}
+}
