@@ -102,6 +102,7 @@ type world struct {
 	drop  func(from, to *device) bool
 	text  map[wire.MessageID][]group.Device // who may read a text
 	sent  int
+	rough bool // cells are lost and doubled, words doubled
 }
 
 func newWorld(t *testing.T, seed uint64) *world {
@@ -229,7 +230,10 @@ func (d *device) do(f func(tx group.Tx) (*group.Change, error)) error {
 	}
 	if boom {
 		d.start()
-		return nil
+		if err == nil {
+			return nil
+		}
+		return errCrash
 	}
 	return err
 }
@@ -237,9 +241,7 @@ func (d *device) do(f func(tx group.Tx) (*group.Change, error)) error {
 // start is a start of the program: only what is on disk is left.
 func (d *device) start() {
 	d.slots, d.next = nil, time.Time{}
-	if err := d.do(func(tx group.Tx) (*group.Change, error) { return d.eng.Due(tx, d.w.now) }); err != nil {
-		d.w.t.Fatalf("%s: starting: %v", d.name, err)
-	}
+	d.must(func(tx group.Tx) (*group.Change, error) { return d.eng.Due(tx, d.w.now) })
 }
 
 func (d *device) changed(ch *group.Change, boom bool) {
@@ -279,7 +281,11 @@ func (d *device) changed(ch *group.Change, boom bool) {
 
 func (d *device) must(f func(tx group.Tx) (*group.Change, error)) {
 	d.w.t.Helper()
-	if err := d.do(f); err != nil {
+	err := d.do(f)
+	for errors.Is(err, errCrash) {
+		err = d.do(f) // a person does it again
+	}
+	if err != nil {
 		d.w.t.Fatalf("%s: %v", d.name, err)
 	}
 }
@@ -345,7 +351,13 @@ func (w *world) step() bool {
 	w.r.Shuffle(len(cells), func(i, j int) { cells[i], cells[j] = cells[j], cells[i] })
 	for _, c := range cells {
 		busy = true
+		if w.rough && w.r.IntN(5) == 0 {
+			continue
+		}
 		w.deliver(c)
+		if w.rough && w.r.IntN(8) == 0 {
+			w.deliver(c)
+		}
 	}
 	for _, d := range w.devs {
 		if !d.on {
@@ -356,7 +368,7 @@ func (w *world) step() bool {
 		for _, s := range slots {
 			busy = true
 			a := w.realm.answer(s)
-			if err := d.do(func(tx group.Tx) (*group.Change, error) { return d.eng.Answer(tx, w.now, a) }); err != nil && !errors.Is(err, group.ErrUnknown) {
+			if err := d.do(func(tx group.Tx) (*group.Change, error) { return d.eng.Answer(tx, w.now, a) }); err != nil && !errors.Is(err, group.ErrUnknown) && !errors.Is(err, errCrash) {
 				w.t.Errorf("%s: answer: %v", d.name, err)
 			}
 		}
@@ -370,7 +382,9 @@ func (w *world) step() bool {
 			}
 			busy = true
 			err := to.do(func(tx group.Tx) (*group.Change, error) { return to.eng.Hear(tx, w.now, d.id(), d.person(), x.Payload) })
-			if err != nil {
+			if errors.Is(err, errCrash) {
+				d.words = append(d.words, x) // its session did not take it either
+			} else if err != nil && !w.rough {
 				w.t.Errorf("%s: word %d: %v", to.name, x.Payload[0], err)
 			}
 		}
@@ -451,7 +465,12 @@ func (d *device) create(name string) (id group.ID) {
 }
 
 func (d *device) want(id group.ID, w roster.Wish) error {
-	return d.do(func(tx group.Tx) (*group.Change, error) { return d.eng.Want(tx, d.w.now, id, w) })
+	f := func(tx group.Tx) (*group.Change, error) { return d.eng.Want(tx, d.w.now, id, w) }
+	err := d.do(f)
+	for errors.Is(err, errCrash) {
+		err = d.do(f)
+	}
+	return err
 }
 
 func (d *device) add(id group.ID, who ...*device) {
