@@ -81,8 +81,11 @@ func (w *world) judge() {
 		w.fail(livelock, "made again %d times", len(w.book.made))
 	}
 	for _, n := range last {
-		if k := len(n.disk.rows(tRow, "")); k > 0 {
-			w.fail(unsettled, "%s still sends %d copies", n.name, k)
+		if keys := n.disk.rows(tRow, ""); len(keys) > 0 {
+			var r row
+			unpack(n.disk.tables[tRow][keys[0]], &r)
+			_, err := n.disk.begin().Message(r.Copy.Group, r.Copy.Message)
+			w.fail(unsettled, "%s still sends %d copies, one of epoch %d of %x to %s (leaf %d), of a message that is kept: %v", n.name, len(keys), r.Copy.Epoch, r.Copy.Group[:3], w.called(r.Copy.To), r.Copy.Leaf, err == nil)
 		}
 	}
 }

@@ -239,8 +239,20 @@ func mapKeys[K comparable, V any](m map[K]V) func(func(K) bool) {
 	}
 }
 
-// drop deletes an epoch with what was noted of it.
+// drop deletes an epoch with what was noted of it. Copies of it that wait are taken
+// back while it is known whose leaf they go to: their messages are encrypted again.
 func (g *group) drop(n uint64) error {
+	msgs, err := g.messages()
+	if err != nil {
+		return err
+	}
+	for _, m := range msgs {
+		if m.Epoch == n {
+			if err := g.withdraw(m); err != nil {
+				return err
+			}
+		}
+	}
 	delete(g.open, n)
 	g.ch.Routes = true
 	if err := g.tx.DeleteNotes(openedNotes(g.r.ID, n)); err != nil {
