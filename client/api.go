@@ -31,6 +31,15 @@ type Service interface {
 	MarkRead(ctx context.Context, seq int64) error
 	Follow(ctx context.Context, after int64, f func(Event) error) error
 
+	StartLink(ctx context.Context, o LinkOptions) (Link, error)
+	LinkState(ctx context.Context) (Link, error)
+	AwaitLink(ctx context.Context, seen int64) (Link, error)
+	ConfirmLink(ctx context.Context, digits string) (Link, error)
+	CancelLink(ctx context.Context) error
+	Devices(ctx context.Context) ([]Device, error)
+	RenameDevice(ctx context.Context, who, name string) (Device, error)
+	RevokeDevice(ctx context.Context, who string) (Device, error)
+
 	SetWake(ctx context.Context, o WakeOptions) (WakeStatus, error)
 	WakeOff(ctx context.Context) error
 	TestWake(ctx context.Context) error

@@ -32,6 +32,7 @@ type Client struct {
 	wanting   map[[32]byte]bool // realms whose tokens have run out; whoever fetches has it
 	lookPurse chan struct{}     // wakes buy
 	parked    *taker
+	linker    *linker
 
 	mu      sync.Mutex // guards the rest
 	profile profile
@@ -53,8 +54,21 @@ type Client struct {
 var _ Service = (*Client)(nil)
 
 // Open opens a profile and owns it until Close. It fails with ErrLocked while
-// another process owns it, ErrMissing, ErrPassphrase, ErrDamaged or ErrNewer.
+// another process owns it, ErrMissing, ErrPassphrase, ErrDamaged or ErrNewer, and with
+// ErrUnlinked for one that Join has not finished.
 func Open(ctx context.Context, o Options) (*Client, error) {
+	c, err := openParts(o)
+	if err != nil {
+		return nil, err
+	}
+	if err := c.load(ctx); err != nil {
+		return nil, errors.Join(vaultError(err), c.vault.Close(), c.lock.Release())
+	}
+	return c, nil
+}
+
+// openParts opens all of a profile but who it is.
+func openParts(o Options) (*Client, error) {
 	lock, err := vault.Take(o.Dir)
 	if err != nil {
 		return nil, vaultError(err)
@@ -71,15 +85,15 @@ func Open(ctx context.Context, o Options) (*Client, error) {
 	c.realms.pay = c.purse.Of
 	c.fetching, c.lookPurse, c.wanting = make(chan struct{}, 1), make(chan struct{}, 1), map[[32]byte]bool{}
 	c.parked = newTaker(c)
-	if err := c.load(ctx); err != nil {
-		return nil, errors.Join(vaultError(err), v.Close(), lock.Release())
-	}
+	c.linker = newLinker(c)
 	return c, nil
 }
 
 // Close gives the profile up. Run must have returned.
 func (c *Client) Close() error {
 	c.feed.close()
+	c.linker.hangUp()
+	c.linker.rest()
 	err := errors.Join(c.realms.close(), c.vault.Close(), c.lock.Release())
 	c.engine.Self.Wipe()
 	c.keys.wipe()

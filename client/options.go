@@ -16,6 +16,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/netip"
 	"time"
 
 	"github.com/tacet-chat/tacet/client/internal/purse"
@@ -128,6 +129,8 @@ type Options struct {
 	// Brief says that the process ends soon: what nobody takes is parked at once
 	// and not after a minute.
 	Brief bool
+
+	localHosts []netip.Addr // in place of this machine's own on private networks; for tests
 }
 
 // Commit boundaries, for Options.Boundary.
@@ -155,7 +158,27 @@ const (
 	BoundaryMemberJoined = purse.BoundaryJoined // a membership is in the vault
 )
 
-// Boundaries lists all commit boundaries.
+// Commit boundaries of a link, on the device that offers and on the one that joins.
+const (
+	BoundaryLinkOffered  = "link: offered"  // the offer is in the vault; not at the relay
+	BoundaryLinkAnswered = "link: answered" // the answer was taken; the reveal was not put
+	BoundaryLinkBegun    = "link: begun"    // the digits were right; nothing of the pack left
+	BoundaryLinkPiece    = "link: piece"    // a piece is in the vault; it did not leave
+	BoundaryLinkAdmitted = "link: admitted" // the new device is in the manifest, and does not know
+	BoundaryJoinBegun    = "join: begun"    // the offer is in the vault that is made; nothing was said
+	BoundaryJoinAnswered = "join: answered" // the answer is in the vault; not at the relay
+	BoundaryJoinAgreed   = "join: agreed"   // there is a session
+	BoundaryJoinPiece    = "join: piece"    // a message was taken; nothing was said of it
+	BoundaryJoinLinked   = "join: linked"   // it is a profile
+)
+
+// LinkBoundaries lists the commit boundaries of a link.
+func LinkBoundaries() []string {
+	return []string{BoundaryLinkOffered, BoundaryLinkAnswered, BoundaryLinkBegun, BoundaryLinkPiece, BoundaryLinkAdmitted,
+		BoundaryJoinBegun, BoundaryJoinAnswered, BoundaryJoinAgreed, BoundaryJoinPiece, BoundaryJoinLinked}
+}
+
+// Boundaries lists all commit boundaries but those of a link.
 func Boundaries() []string {
 	return []string{BoundarySendCommitted, BoundaryOfferSealed, BoundaryOfferAnswered, BoundaryOfferNoted, BoundaryCellArrived,
 		BoundaryCellCommitted, BoundaryAckSealed, BoundaryAckPut, BoundaryRowRemoved, BoundaryInviteCommitted, BoundaryHelloCommitted,

@@ -141,6 +141,9 @@ func (c *Client) load(ctx context.Context) error {
 			return err
 		}
 		if !found {
+			if _, joining, err := tx.Get(vault.Meta, metaJoin); err != nil || joining {
+				return errors.Join(err, ErrUnlinked)
+			}
 			return vault.ErrDamaged
 		}
 		id, err := device.Parse(row.V)
@@ -170,11 +173,7 @@ func (c *Client) load(ctx context.Context) error {
 
 // keepIdentity stores who we are, whose manifest changed.
 func (c *Client) keepIdentity(tx convo.Tx) error {
-	raw, err := c.engine.Self.Append(nil)
-	if err != nil {
-		return err
-	}
-	return tx.(vault.Store).Tx.Put(vault.Meta, vault.Row{ID: metaIdentity, V: raw})
+	return keepIdentity(tx.(vault.Store).Tx, c.engine.Self)
 }
 
 // sure begins a transaction with the manifest that is in the vault: the last one may

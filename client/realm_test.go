@@ -25,7 +25,8 @@ type realm struct {
 	mu    sync.Mutex // guards all below
 	shows [32]byte   // fingerprint of the key that it has; pin unless it was replaced
 	blobs map[wire.BlobID][]byte
-	count map[string]int // what was asked of it, by call
+	used  map[wire.BlobID][32]byte // ids that there ever were, and the hash of what was there
+	count map[string]int           // what was asked of it, by call
 	// cell is told every cell before it is put, and may change or drop it.
 	cell func(by string, p *transport.Put) bool
 	// fail, if set, may let a put fail before it leaves.
@@ -39,7 +40,10 @@ type realm struct {
 	title string // its relay's name, empty: realmName
 	toll  *toll  // its gate; nil until wantsTokens was called
 	cut   string // whose connections are cut
-	lot   *lot   // what it keeps for those who are away; off unless parks was called
+	// readBlob may change what a device reads; blobFails may let its calls fail.
+	readBlob  func(by string, id wire.BlobID, b []byte) []byte
+	blobFails func(by string) error
+	lot       *lot // what it keeps for those who are away; off unless parks was called
 }
 
 const realmName = "relay.test"
@@ -48,7 +52,7 @@ const realmName = "relay.test"
 func newRealm(period uint64) *realm {
 	r := &realm{
 		net: memory.New(memory.Options{Live: time.Duration(period) * time.Second}), pin: sha256.Sum256([]byte("realm key")), period: period,
-		blobs: map[wire.BlobID][]byte{}, count: map[string]int{}, lot: newLot(),
+		blobs: map[wire.BlobID][]byte{}, used: map[wire.BlobID][32]byte{}, count: map[string]int{}, lot: newLot(),
 	}
 	r.shows = r.pin
 	return r
@@ -153,17 +157,26 @@ func (e *endpoint) PutBlob(ctx context.Context, p *wire.BlobPut) (wire.Receipt, 
 	if err := e.asked("put blob", e.pin); err != nil {
 		return wire.Receipt{}, err
 	}
+	if err := e.blobFault(); err != nil {
+		return wire.Receipt{}, err
+	}
 	if err := e.pay(ctx, transport.PayBlob, p.ID[:]); err != nil {
 		return wire.Receipt{}, err
 	}
 	e.realm.mu.Lock()
 	defer e.realm.mu.Unlock()
-	e.blobs[p.ID] = p.Content
+	if hash, used := e.used[p.ID]; used && (hash != sha256.Sum256(p.Content) || e.blobs[p.ID] == nil) {
+		return wire.Receipt{ID: p.ID, Hash: hash}, transport.ErrRefused
+	}
+	e.blobs[p.ID], e.used[p.ID] = p.Content, sha256.Sum256(p.Content)
 	return wire.Receipt{ID: p.ID, Hash: sha256.Sum256(p.Content)}, nil
 }
 
 func (e *endpoint) GetBlob(_ context.Context, id wire.BlobID) ([]byte, error) {
 	if err := e.asked("get blob", e.pin); err != nil {
+		return nil, err
+	}
+	if err := e.blobFault(); err != nil {
 		return nil, err
 	}
 	e.realm.mu.Lock()
@@ -172,7 +185,20 @@ func (e *endpoint) GetBlob(_ context.Context, id wire.BlobID) ([]byte, error) {
 	if !ok {
 		return nil, transport.ErrNothing
 	}
+	if e.readBlob != nil {
+		b = e.readBlob(e.name, id, b)
+	}
 	return b, nil
+}
+
+// blobFault says whether calls about blobs fail now.
+func (e *endpoint) blobFault() error {
+	e.realm.mu.Lock()
+	defer e.realm.mu.Unlock()
+	if e.blobFails == nil {
+		return nil
+	}
+	return e.blobFails(e.name)
 }
 
 func (e *endpoint) GetSlot(ctx context.Context, id wire.BlobID) ([]byte, *wire.Receipt, error) {

@@ -61,6 +61,7 @@ func (c *Client) Run(ctx context.Context) error {
 	start(c.chores)
 	start(c.buy)
 	start(c.greet)
+	start(c.linker.run)
 	start(c.watch)
 	wg.Wait()
 	c.mu.Lock()

@@ -119,7 +119,7 @@ func commands(a *app) *cobra.Command {
 	group("start", initCommand(a), recoverCommand(a), inviteCommand(a), acceptCommand(a))
 	group("people", requestsCommand(a), contactsCommand(a), verifyCommand(a))
 	group("messages", chatCommand(a), sendCommand(a), readCommand(a), unsendCommand(a))
-	group("profile", statusCommand(a), doctorCommand(a), wakeCommand(a), passphraseCommand(a))
+	group("profile", statusCommand(a), deviceCommand(a), doctorCommand(a), wakeCommand(a), passphraseCommand(a))
 	root.AddCommand(versionCommand(a))
 	root.SetUsageTemplate(usageText)
 	root.InitDefaultCompletionCmd()

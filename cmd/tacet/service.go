@@ -89,3 +89,35 @@ func (p *profile) TestWake(ctx context.Context) error {
 func (p *profile) ReceivePush(ctx context.Context, body []byte) (client.Pushed, error) {
 	return do(ctx, p, false, func(s client.Service) (client.Pushed, error) { return s.ReceivePush(ctx, body) })
 }
+
+func (p *profile) StartLink(ctx context.Context, o client.LinkOptions) (client.Link, error) {
+	return do(ctx, p, false, func(s client.Service) (client.Link, error) { return s.StartLink(ctx, o) })
+}
+
+func (p *profile) LinkState(ctx context.Context) (client.Link, error) {
+	return do(ctx, p, true, func(s client.Service) (client.Link, error) { return s.LinkState(ctx) })
+}
+
+func (p *profile) AwaitLink(ctx context.Context, seen int64) (client.Link, error) {
+	return do(ctx, p, true, func(s client.Service) (client.Link, error) { return s.AwaitLink(ctx, seen) })
+}
+
+func (p *profile) ConfirmLink(ctx context.Context, digits string) (client.Link, error) {
+	return do(ctx, p, false, func(s client.Service) (client.Link, error) { return s.ConfirmLink(ctx, digits) })
+}
+
+func (p *profile) CancelLink(ctx context.Context) error {
+	return done(ctx, p, false, func(s client.Service) error { return s.CancelLink(ctx) })
+}
+
+func (p *profile) Devices(ctx context.Context) ([]client.Device, error) {
+	return do(ctx, p, true, func(s client.Service) ([]client.Device, error) { return s.Devices(ctx) })
+}
+
+func (p *profile) RenameDevice(ctx context.Context, who, name string) (client.Device, error) {
+	return do(ctx, p, true, func(s client.Service) (client.Device, error) { return s.RenameDevice(ctx, who, name) })
+}
+
+func (p *profile) RevokeDevice(ctx context.Context, who string) (client.Device, error) {
+	return do(ctx, p, false, func(s client.Service) (client.Device, error) { return s.RevokeDevice(ctx, who) })
+}

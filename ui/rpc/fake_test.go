@@ -50,6 +50,8 @@ var (
 		Contacts: 4, Silent: []string{"bob"}, Exposure: "e", Manifest: at, Wake: &woken}
 	woken  = client.WakeStatus{Push: "p", Gateway: "g", Proven: true, Same: true, Given: 4, LastPush: at, Waiting: true, Tests: 2}
 	pushed = client.Pushed{Kind: client.PushedWake, Events: []client.Event{event}, Connected: true, Running: true}
+	linked = client.Link{Version: 4, Stage: client.LinkSending, Code: "c", Online: true, Expires: at, Device: "d", Tries: 2, Rows: 5, Total: 6, Sent: 7, Way: "relay", Reason: "r", Trouble: "t"}
+	device = client.Device{Number: 2, Name: "n", Key: "k", This: true, Root: true, Revoked: true, Heard: at}
 	check  = client.Check{Name: "n", State: "ok", Text: "t", Hint: "h"}
 )
 
@@ -139,6 +141,26 @@ func (f *fake) WakeOff(context.Context) error  { return f.note("WakeOff") }
 func (f *fake) TestWake(context.Context) error { return f.note("TestWake") }
 func (f *fake) ReceivePush(_ context.Context, body []byte) (client.Pushed, error) {
 	return pushed, f.note("ReceivePush", body)
+}
+func (f *fake) StartLink(_ context.Context, o client.LinkOptions) (client.Link, error) {
+	return linked, f.note("StartLink", o)
+}
+func (f *fake) LinkState(context.Context) (client.Link, error) { return linked, f.note("LinkState") }
+func (f *fake) AwaitLink(_ context.Context, seen int64) (client.Link, error) {
+	return linked, f.note("AwaitLink", seen)
+}
+func (f *fake) ConfirmLink(_ context.Context, digits string) (client.Link, error) {
+	return linked, f.note("ConfirmLink", digits)
+}
+func (f *fake) CancelLink(context.Context) error { return f.note("CancelLink") }
+func (f *fake) Devices(context.Context) ([]client.Device, error) {
+	return []client.Device{device}, f.note("Devices")
+}
+func (f *fake) RenameDevice(_ context.Context, who, name string) (client.Device, error) {
+	return device, f.note("RenameDevice", who, name)
+}
+func (f *fake) RevokeDevice(_ context.Context, who string) (client.Device, error) {
+	return device, f.note("RevokeDevice", who)
 }
 func (f *fake) Doctor(context.Context) ([]client.Check, error) {
 	return []client.Check{check}, f.note("Doctor")

@@ -89,6 +89,9 @@ var known = []error{
 	client.ErrNetwork, client.ErrRunning, client.ErrClosed, context.DeadlineExceeded, client.ErrSeveral, client.ErrForeign,
 	client.ErrFronted, client.ErrRealmUsed, client.ErrRealmShut, client.ErrNeedInvite, client.ErrNoTokens, client.ErrTokenKeys,
 	client.ErrEndpoint, client.ErrNoGateway, client.ErrSameOperator, client.ErrPushService, client.ErrNoWake, client.ErrLinkOlder,
+	client.ErrCode, client.ErrCodeNewer, client.ErrCodeUsed, client.ErrCodeOver, client.ErrNoLink, client.ErrLinking, client.ErrDigits,
+	client.ErrNotRoot, client.ErrUnlinked, client.ErrGivenUp, client.ErrPack, client.ErrDevices, client.ErrDevice, client.ErrThisDevice,
+	client.ErrRootStays,
 }
 
 // lines reads lines of at most limit bytes. What no line break ends is no line:

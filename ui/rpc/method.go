@@ -52,6 +52,12 @@ type (
 		Old  []byte `json:"old"`
 		Next []byte `json:"next"`
 	}
+	digitsParams struct {
+		Digits string `json:"digits"`
+	}
+	seenParams struct {
+		Seen int64 `json:"seen"`
+	}
 	pushParams struct {
 		Body []byte `json:"body"`
 	}
@@ -114,7 +120,19 @@ func methods(s client.Service) map[string]method {
 		"ReceivePush": on(func(ctx context.Context, p pushParams) (client.Pushed, error) {
 			return s.ReceivePush(ctx, p.Body)
 		}),
-		"Doctor": on(func(ctx context.Context, _ none) ([]client.Check, error) { return s.Doctor(ctx) }),
+		"StartLink": on(s.StartLink),
+		"LinkState": on(func(ctx context.Context, _ none) (client.Link, error) { return s.LinkState(ctx) }),
+		"AwaitLink": on(func(ctx context.Context, p seenParams) (client.Link, error) { return s.AwaitLink(ctx, p.Seen) }),
+		"ConfirmLink": on(func(ctx context.Context, p digitsParams) (client.Link, error) {
+			return s.ConfirmLink(ctx, p.Digits)
+		}),
+		"CancelLink": on(func(ctx context.Context, _ none) (none, error) { return none{}, s.CancelLink(ctx) }),
+		"Devices":    on(func(ctx context.Context, _ none) ([]client.Device, error) { return s.Devices(ctx) }),
+		"RenameDevice": on(func(ctx context.Context, p renameParams) (client.Device, error) {
+			return s.RenameDevice(ctx, p.Who, p.Name)
+		}),
+		"RevokeDevice": on(func(ctx context.Context, p whoParams) (client.Device, error) { return s.RevokeDevice(ctx, p.Who) }),
+		"Doctor":       on(func(ctx context.Context, _ none) ([]client.Check, error) { return s.Doctor(ctx) }),
 	}
 }
 

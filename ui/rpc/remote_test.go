@@ -56,7 +56,17 @@ var all = map[string]func(context.Context, client.Service) (any, error){
 	"ReceivePush": func(ctx context.Context, s client.Service) (any, error) {
 		return s.ReceivePush(ctx, []byte("body\x00\xff"))
 	},
-	"Doctor": func(ctx context.Context, s client.Service) (any, error) { return s.Doctor(ctx) },
+	"StartLink": func(ctx context.Context, s client.Service) (any, error) {
+		return s.StartLink(ctx, client.LinkOptions{RelayOnly: true})
+	},
+	"LinkState":    func(ctx context.Context, s client.Service) (any, error) { return s.LinkState(ctx) },
+	"AwaitLink":    func(ctx context.Context, s client.Service) (any, error) { return s.AwaitLink(ctx, 3) },
+	"ConfirmLink":  func(ctx context.Context, s client.Service) (any, error) { return s.ConfirmLink(ctx, "123 456") },
+	"CancelLink":   func(ctx context.Context, s client.Service) (any, error) { return only(s.CancelLink(ctx)) },
+	"Devices":      func(ctx context.Context, s client.Service) (any, error) { return s.Devices(ctx) },
+	"RenameDevice": func(ctx context.Context, s client.Service) (any, error) { return s.RenameDevice(ctx, "#2", "n") },
+	"RevokeDevice": func(ctx context.Context, s client.Service) (any, error) { return s.RevokeDevice(ctx, "#2") },
+	"Doctor":       func(ctx context.Context, s client.Service) (any, error) { return s.Doctor(ctx) },
 }
 
 func TestEveryMethodIsCalled(t *testing.T) {

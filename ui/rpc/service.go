@@ -121,3 +121,44 @@ func (r *Remote) TestWake(ctx context.Context) error {
 func (r *Remote) ReceivePush(ctx context.Context, body []byte) (client.Pushed, error) {
 	return ask[client.Pushed](ctx, r, "ReceivePush", pushParams{body})
 }
+
+// StartLink is client.Service's.
+func (r *Remote) StartLink(ctx context.Context, o client.LinkOptions) (client.Link, error) {
+	return ask[client.Link](ctx, r, "StartLink", o)
+}
+
+// LinkState is client.Service's.
+func (r *Remote) LinkState(ctx context.Context) (client.Link, error) {
+	return ask[client.Link](ctx, r, "LinkState", none{})
+}
+
+// AwaitLink is client.Service's.
+func (r *Remote) AwaitLink(ctx context.Context, seen int64) (client.Link, error) {
+	return ask[client.Link](ctx, r, "AwaitLink", seenParams{seen})
+}
+
+// ConfirmLink is client.Service's. An error comes without the state: LinkState has it.
+func (r *Remote) ConfirmLink(ctx context.Context, digits string) (client.Link, error) {
+	return ask[client.Link](ctx, r, "ConfirmLink", digitsParams{digits})
+}
+
+// CancelLink is client.Service's.
+func (r *Remote) CancelLink(ctx context.Context) error {
+	_, err := ask[none](ctx, r, "CancelLink", none{})
+	return err
+}
+
+// Devices is client.Service's.
+func (r *Remote) Devices(ctx context.Context) ([]client.Device, error) {
+	return ask[[]client.Device](ctx, r, "Devices", none{})
+}
+
+// RenameDevice is client.Service's.
+func (r *Remote) RenameDevice(ctx context.Context, who, name string) (client.Device, error) {
+	return ask[client.Device](ctx, r, "RenameDevice", renameParams{who, name})
+}
+
+// RevokeDevice is client.Service's.
+func (r *Remote) RevokeDevice(ctx context.Context, who string) (client.Device, error) {
+	return ask[client.Device](ctx, r, "RevokeDevice", whoParams{who})
+}

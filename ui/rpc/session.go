@@ -60,7 +60,7 @@ func (s *session) read(working, waiting context.Context) {
 			return
 		}
 		ctx := working
-		if r.Method == "Follow" || r.Method == "Await" {
+		if r.Method == "Follow" || r.Method == "Await" || r.Method == "AwaitLink" {
 			ctx = waiting
 		}
 		select {

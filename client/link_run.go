@@ -1,0 +1,351 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/tacet-chat/tacet/client/internal/convo"
+	"github.com/tacet-chat/tacet/client/internal/vault"
+	"github.com/tacet-chat/tacet/client/transport"
+	"github.com/tacet-chat/tacet/internal/link"
+	"github.com/tacet-chat/tacet/internal/wire"
+)
+
+// How often a link looks at the relay.
+const (
+	linkPoll    = time.Second            // while a person does something
+	linkBusy    = 250 * time.Millisecond // while the pack goes over
+	linkSlow    = 30 * time.Second       // the most, for who has been silent for long
+	linkRetry   = 2 * time.Second        // after the relay failed
+	linkNetwork = 3 * time.Second        // that the local network has before the relay is used
+	linkIdle    = time.Hour
+)
+
+// run does what a link needs, until ctx ends.
+func (l *linker) run(ctx context.Context) error {
+	defer l.rest()
+	defer l.hangUp()
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-l.kick:
+		case <-timer.C:
+		}
+		next, err := l.step(ctx)
+		switch {
+		case ctx.Err() != nil:
+			return nil
+		case err != nil && (isVault(err) || isVault(vaultError(err)) || errors.Is(err, ErrDamaged) || errors.Is(err, ErrFull)):
+			return err
+		case errors.Is(err, ErrNoLink):
+			next = linkIdle
+		case err != nil:
+			l.say(plain(err))
+			next = linkRetry
+		default:
+			l.say("")
+		}
+		timer.Reset(next)
+	}
+}
+
+func (l *linker) say(trouble string) {
+	l.mu.Lock()
+	same := l.trouble == trouble
+	l.trouble = trouble
+	l.mu.Unlock()
+	if !same {
+		l.touch()
+	}
+}
+
+// step does what is to be done now, and says when to look again.
+func (l *linker) step(ctx context.Context) (next time.Duration, err error) {
+	s, err := l.load(ctx)
+	if err != nil || s == nil {
+		return linkIdle, err
+	}
+	r, err := l.c.realms.relay(s.Realm)
+	if err != nil {
+		return linkRetry, err
+	}
+	if s.Phase != phaseEnding && time.Now().Unix() > s.Expires {
+		return linkPoll, l.late(ctx, s)
+	}
+	if len(s.Ports) > 0 && s.Phase != phaseEnding {
+		l.listen(s.Ports)
+	}
+	switch s.Phase {
+	case phaseOffered:
+		return linkPoll, l.offered(ctx, r, s)
+	case phaseAnswered:
+		return linkPoll, l.waiting(ctx, r, s)
+	case phaseSending:
+		if err := l.fill(ctx); err != nil {
+			return linkRetry, err
+		}
+		return l.pace(), l.moving(ctx, r)
+	case phaseAdmitted:
+		return l.pace(), l.moving(ctx, r)
+	case phaseEnding:
+		return linkRetry, l.farewell(ctx, r, s)
+	}
+	return linkIdle, vault.ErrDamaged
+}
+
+// pace is how long to wait before the relay is asked again: the longer the new
+// device has said nothing, the longer.
+func (l *linker) pace() time.Duration {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return slower(time.Since(l.heardAt))
+}
+
+// slower is a twentieth of a silence, within bounds.
+func slower(silent time.Duration) time.Duration { return max(linkBusy, min(silent/20, linkSlow)) }
+
+// late ends what took too long.
+func (l *linker) late(ctx context.Context, s *linkState) error {
+	switch s.Phase {
+	case phaseOffered:
+		return l.end(ctx, link.Late, "nobody used the code in its ten minutes")
+	case phaseAnswered:
+		return l.end(ctx, link.Late, "the digits were not typed in ten minutes")
+	case phaseSending:
+		return l.end(ctx, link.Late, "it was not done after a day")
+	}
+	l.over(Link{Stage: LinkEnded, Reason: "the new device is on the list and has not said that it works; `tacet device revoke` takes it off"})
+	return l.drop(ctx)
+}
+
+// offered puts the offer and looks for the answer.
+func (l *linker) offered(ctx context.Context, r Relay, s *linkState) error {
+	if !s.Put {
+		if len(s.Entry) > 0 {
+			if err := l.entry(ctx, r, s); err != nil {
+				return err
+			}
+		}
+		if _, err := r.PutBlob(ctx, linkBlob(s.code().Offer(), s.code().Capability(), s.Offer, 1)); err != nil {
+			return networkError(err)
+		}
+		err := l.update(ctx, func(_ vault.Store, _ time.Time, s *linkState) (*convo.Change, error) {
+			s.Put = s.Phase == phaseOffered
+			return nil, nil
+		})
+		if err != nil {
+			return err
+		}
+	}
+	blob, err := r.GetBlob(ctx, s.code().Answer())
+	switch {
+	case errors.Is(err, transport.ErrNothing):
+		return nil
+	case err != nil:
+		return networkError(err)
+	}
+	defer l.wake()
+	return l.answered(ctx, blob)
+}
+
+// entry has the relay take the new device as a member.
+func (l *linker) entry(ctx context.Context, r Relay, s *linkState) error {
+	gate, ok := r.(Gate)
+	if !ok {
+		return transport.ErrRefused
+	}
+	err := gate.MakeInvite(ctx, [32]byte(s.Entry), 1)
+	switch {
+	case errors.Is(err, transport.ErrOutside):
+		return l.end(ctx, link.Failed, "the relay is for members and lets them invite nobody, so it would not take the new device; ask its operator")
+	case errors.Is(err, transport.ErrLimit):
+		return l.end(ctx, link.Failed, "the relay is for members and gives them no more invites today; try again tomorrow")
+	case err != nil:
+		return networkError(err)
+	}
+	s.Entry = nil
+	return l.update(ctx, func(_ vault.Store, _ time.Time, s *linkState) (*convo.Change, error) {
+		s.Entry = nil
+		return nil, nil
+	})
+}
+
+// waiting puts the reveal, and looks whether the new device gave up.
+func (l *linker) waiting(ctx context.Context, r Relay, s *linkState) error {
+	session, err := s.session()
+	if err != nil {
+		return err
+	}
+	defer session.Wipe()
+	if !s.Put {
+		if err := putTwice(ctx, r, linkBlob(session.Reveal(), session.Capability(), s.Reveal, 1)); err != nil {
+			return err
+		}
+		err := l.update(ctx, func(_ vault.Store, _ time.Time, s *linkState) (*convo.Change, error) {
+			s.Put = s.Phase == phaseAnswered
+			return nil, nil
+		})
+		if err != nil {
+			return err
+		}
+		for _, id := range []wire.BlobID{s.code().Offer(), s.code().Answer()} {
+			r.DeleteBlob(ctx, id, s.code().Capability()) // their time ends in a day all the same
+		}
+	}
+	_, err = l.left(ctx, r, session)
+	return err
+}
+
+// left looks whether the new device gave up, and ends the link if so.
+func (l *linker) left(ctx context.Context, r Relay, s *link.Session) (bool, error) {
+	blob, err := r.GetBlob(ctx, s.GaveUp(false))
+	switch {
+	case errors.Is(err, transport.ErrNothing):
+		return false, nil
+	case err != nil:
+		return false, networkError(err)
+	}
+	if _, err := link.OpenGaveUp(s.First, false, blob); err != nil {
+		return false, nil
+	}
+	return true, l.end(ctx, link.Cancelled, "it was taken back on the new device")
+}
+
+// putTwice puts a blob that may have been put before.
+func putTwice(ctx context.Context, r Relay, p *wire.BlobPut) error {
+	receipt, err := r.PutBlob(ctx, p)
+	if occupied(receipt, p, err) {
+		return nil
+	}
+	return networkError(err)
+}
+
+// occupied reports whether another content lies at an id.
+func occupied(r wire.Receipt, p *wire.BlobPut, err error) bool {
+	return err != nil && r.ID == p.ID
+}
+
+// moving puts what is to go by the relay, and hears how far the new device is.
+func (l *linker) moving(ctx context.Context, r Relay) error {
+	s, err := l.load(ctx)
+	if err != nil || s == nil {
+		return err
+	}
+	session, err := s.session()
+	if err != nil {
+		return err
+	}
+	defer session.Wipe()
+	if l.byRelay() {
+		days := byte(1)
+		if s.Phase == phaseAdmitted {
+			days = linkKept
+		}
+		for n := max(s.OnRelay, s.Acked); n < s.Next; n++ {
+			if err := l.putMessage(ctx, r, session, n, days); err != nil {
+				return err
+			}
+			if l.connected() {
+				break
+			}
+		}
+	}
+	for {
+		heard, err := l.ask(ctx, r, session)
+		if err != nil {
+			return err
+		}
+		if !heard {
+			break
+		}
+		l.wake() // there is room now
+	}
+	if s.Phase == phaseSending {
+		_, err = l.left(ctx, r, session)
+	}
+	return err
+}
+
+func (l *linker) putMessage(ctx context.Context, r Relay, session *link.Session, n uint32, days byte) error {
+	var blob []byte
+	err := l.c.vault.View(ctx, func(tx *vault.Tx) (err error) {
+		row, found, err := tx.Get(vault.Meta, metaPiece+int64(n))
+		if found {
+			blob = row.V
+		}
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	if blob != nil { // else it has arrived meanwhile
+		l.goes("relay")
+		if err := putTwice(ctx, r, linkBlob(session.Down(n), session.Capability(), blob, days)); err != nil {
+			return err
+		}
+	}
+	return l.update(ctx, func(_ vault.Store, _ time.Time, s *linkState) (*convo.Change, error) {
+		s.OnRelay = max(s.OnRelay, n+1)
+		return nil, nil
+	})
+}
+
+// ask looks for the next state of the new device.
+func (l *linker) ask(ctx context.Context, r Relay, session *link.Session) (heard bool, err error) {
+	s, err := l.load(ctx)
+	if err != nil || s == nil {
+		return false, err
+	}
+	id := session.Up(s.Up)
+	blob, err := r.GetBlob(ctx, id)
+	switch {
+	case errors.Is(err, transport.ErrNothing):
+		return false, nil
+	case err != nil:
+		return false, networkError(err)
+	}
+	st, err := session.OpenUp(s.Up, blob)
+	if err != nil {
+		return false, l.end(ctx, link.Failed, "what the new device says is not well-formed: the relay may have changed it")
+	}
+	if err := l.heard(ctx, st, true); err != nil {
+		return false, err
+	}
+	r.DeleteBlob(ctx, id, session.Capability())
+	return true, nil
+}
+
+// goes notes by which way the pack goes.
+func (l *linker) goes(way string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.way = way
+}
+
+// farewell tells the new device that the link was given up.
+func (l *linker) farewell(ctx context.Context, r Relay, s *linkState) error {
+	if s.First != nil && time.Now().Unix() < s.Expires {
+		session, err := sessionOf(s.First, s.First, "")
+		if err != nil {
+			return err
+		}
+		defer session.Wipe()
+		blob, err := link.SealGaveUp(l.c.opt.rand(), session.First, true, s.Why)
+		if err != nil {
+			return err
+		}
+		if err := putTwice(ctx, r, linkBlob(session.GaveUp(true), session.Capability(), blob, 1)); err != nil {
+			return err
+		}
+	}
+	if s.Put {
+		if err := r.DeleteBlob(ctx, s.code().Offer(), s.code().Capability()); err != nil && !errors.Is(err, transport.ErrNothing) && time.Now().Unix() < s.Expires {
+			return networkError(err)
+		}
+	}
+	return l.drop(ctx)
+}
