@@ -53,7 +53,7 @@ func TestChaosAtEveryBoundary(t *testing.T) {
 		}
 		k.begin(d.ctx)
 	}
-	d.calm(time.Minute)
+	d.calm()
 	d.reckon()
 }
 
@@ -130,7 +130,7 @@ func TestChaosOfFirstContact(t *testing.T) {
 
 // meet lets two people meet, one of whom falls, and wants them to have met once.
 func meet(t *testing.T, victim int, f Fall) {
-	ctx, stop := context.WithTimeout(t.Context(), 2*time.Minute)
+	ctx, stop := context.WithTimeout(t.Context(), homeWithin)
 	defer stop()
 	s, err := Raise(ctx, StageOptions{AckMean: 100 * time.Millisecond})
 	if err != nil {
@@ -146,7 +146,7 @@ func meet(t *testing.T, victim int, f Fall) {
 	if err := who.Start(ctx, f); err != nil {
 		t.Fatal(err)
 	}
-	over, rise := context.WithTimeout(ctx, 30*time.Second)
+	over, rise := context.WithTimeout(ctx, 2*time.Minute)
 	defer rise()
 	fell := make(chan error, 1)
 	go func() {

@@ -248,7 +248,7 @@ func TestClusterLosesNothing(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	d.calm(2 * time.Minute)
+	d.calm()
 	d.reckon()
 }
 

@@ -427,6 +427,6 @@ func TestClusterSharedPeople(t *testing.T) {
 		}
 		d.kill(i%2, time.Second+d.upTo(2*time.Second))
 	}
-	d.calm(3 * time.Minute)
+	d.calm()
 	d.reckon()
 }
