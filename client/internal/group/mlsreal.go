@@ -382,6 +382,10 @@ func (t *realTree) Process(v Env, message []byte) (*Opened, error) {
 	if m.Wire != mls.WirePrivate {
 		return nil, ErrForeign
 	}
+	// Before it is opened: a proposal would be pending then, and stored.
+	if _, _, content, ok := m.Group(); !ok || content != mls.ContentCommit && content != mls.ContentApplication {
+		return nil, ErrForeign
+	}
 	r, err := t.g.Process(env(v), m)
 	if err != nil {
 		return nil, own(err)
