@@ -56,6 +56,9 @@ The link may be broken over lines, or have lost or gained a little on its way.
 			o.Link = string(raw)
 			a.useTerminal()
 		}
+		if client.IsCode(o.Link) {
+			return &text.Failure{What: "this is a code for linking a device of yours, and no invite", Means: "Nothing was made or changed.", Hint: "`tacet device join CODE` on the new device takes it"}
+		}
 		if err := a.newcomer(cmd.Context(), o.Link, as, cmd.Flags().Changed("as")); err != nil {
 			return err
 		}
