@@ -154,7 +154,7 @@ func TakeCard(tx Tx, now time.Time, c *Card) (p *Record, met bool, err error) {
 	if p.State != Accepted {
 		p.State = c.State
 	}
-	p.Carded = true
+	p.Known = true
 	if err := p.NewManifest(m, now); err != nil && !Doubtful(err) {
 		return nil, false, nil // of a past that both have left
 	}

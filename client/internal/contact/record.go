@@ -115,6 +115,7 @@ type Record struct {
 	Joined uint32         `cbor:"39,keyasint,omitempty"` // of a device of ours: sequence of the manifest in which it joined
 	Carded bool           `cbor:"40,keyasint,omitempty"` // our other devices were told how to reach this one
 	Showed uint32         `cbor:"41,keyasint,omitempty"` // sequence of the newest manifest of ours that it was told of
+	Known  bool           `cbor:"44,keyasint,omitempty"` // of the person: our other devices know them
 	Leaves bool           `cbor:"43,keyasint,omitempty"` // it said that it is given up
 	Level  byte           `cbor:"42,keyasint,omitempty"` // what its version knows, as far as it said: LevelDevices
 }
@@ -144,7 +145,7 @@ func (r *Record) PersonID() int64 {
 // Join shows what is true of the person in the record of one of their devices.
 func (r *Record) Join(p *Record) {
 	r.Root, r.Name, r.Claimed, r.State, r.Verified, r.Manifest, r.Past = p.Root, p.Name, p.Claimed, p.State, p.Verified, p.Manifest, p.Past
-	r.Warning, r.Stop, r.Doubt, r.Trusted, r.Since, r.Read = p.Warning, p.Stop, p.Doubt, p.Trusted, p.Since, p.Read
+	r.Warning, r.Stop, r.Doubt, r.Trusted, r.Since, r.Read, r.Known = p.Warning, p.Stop, p.Doubt, p.Trusted, p.Since, p.Read, p.Known
 }
 
 // Strip takes out what Join put in.

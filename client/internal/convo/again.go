@@ -126,7 +126,7 @@ func (e *Engine) shown(tx Tx, now time.Time, r, d *contact.Record, hello *sessio
 				return nil, false, nil
 			}
 			if string(before) != string(p.Manifest) {
-				if err := errors.Join(tx.PutContact(p), e.follow(tx, now, p, ch)); err != nil {
+				if err := errors.Join(tx.PutContact(p), e.follow(tx, now, p, true, ch)); err != nil {
 					return nil, false, err
 				}
 			}

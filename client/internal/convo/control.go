@@ -124,6 +124,9 @@ func (e *Engine) accept(tx Tx, now time.Time, r *contact.Record, ch *Change) err
 	if err := tx.PutContact(r); err != nil {
 		return err
 	}
+	if err := e.allOf(tx, now, r, ch); err != nil {
+		return err
+	}
 	return e.offer(tx, now, r, true, ch)
 }
 
@@ -253,6 +256,9 @@ func (e *Engine) control(tx Tx, now time.Time, r *contact.Record, said *content.
 		return err
 	}
 	if accepted {
+		if err := e.allOf(tx, now, r, ch); err != nil {
+			return err
+		}
 		if err := e.notice(tx, now, r.ID, "accepted your request", ch); err != nil {
 			return err
 		}
@@ -262,6 +268,15 @@ func (e *Engine) control(tx Tx, now time.Time, r *contact.Record, said *content.
 		return e.upgrade(tx, now, r, ch)
 	}
 	return nil
+}
+
+// allOf keeps a place for every device of somebody who is a contact now.
+func (e *Engine) allOf(tx Tx, now time.Time, r *contact.Record, ch *Change) error {
+	p, err := contact.Principal(tx, r)
+	if err != nil {
+		return err
+	}
+	return e.follow(tx, now, p, false, ch)
 }
 
 // greet gives a contact prekeys of ours, whatever they have.
@@ -323,7 +338,7 @@ func (e *Engine) theirManifest(tx Tx, now time.Time, p *contact.Record, m *manif
 	if err := tx.PutContact(p); err != nil {
 		return err
 	}
-	return e.follow(tx, now, p, ch)
+	return e.follow(tx, now, p, true, ch)
 }
 
 // ownManifest takes a manifest of ours that another device of ours showed. One that

@@ -27,7 +27,9 @@ func (e *Engine) leads(r *contact.Record) bool {
 // no device has acked yet goes to all that are there then.
 //
 // spec: manifest.md#what-a-change-does
-func (e *Engine) follow(tx Tx, now time.Time, p *contact.Record, ch *Change) error {
+//
+// With tell the person is told of devices that joined.
+func (e *Engine) follow(tx Tx, now time.Time, p *contact.Record, tell bool, ch *Change) error {
 	m, err := manifest.Parse(p.Manifest)
 	if err != nil {
 		return err
@@ -72,8 +74,8 @@ func (e *Engine) follow(tx Tx, now time.Time, p *contact.Record, ch *Change) err
 		if err := tx.PutContact(d); err != nil {
 			return err
 		}
-		if known == 0 {
-			continue // a person who begins anew: their hello says so
+		if !tell || known == 0 { // of a person who begins anew their hello says so
+			continue
 		}
 		if err := e.notice(tx, now, p.ID, noticeJoined, ch); err != nil {
 			return err
@@ -260,6 +262,16 @@ func (e *Engine) ownFollow(tx Tx, now time.Time, ch *Change) error {
 		d.Joined = m.Sequence
 		if err := tx.PutContact(d); err != nil {
 			return err
+		}
+		// Its card may have come before the manifest.
+		card, err := e.AgreedOn(tx, append(contactKey(keyCard, d.Root), d.Sign[:]...))
+		if err != nil {
+			return err
+		}
+		if len(card) > 0 {
+			if err := e.takeCard(tx, now, card, ch); err != nil {
+				return err
+			}
 		}
 	}
 	ch.Left = ch.Left || !e.Self.Active(m)

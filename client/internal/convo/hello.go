@@ -43,7 +43,7 @@ func (e *Engine) Met(tx Tx, now time.Time, route *contact.RouteRecord, whole []b
 	ch.Routes, ch.Invites = true, inv.Gone
 	if in.Followed {
 		// The manifest that came with it may end other devices.
-		if err := e.follow(tx, now, p, ch); err != nil {
+		if err := e.follow(tx, now, p, true, ch); err != nil {
 			return nil, err
 		}
 		if p != r {

@@ -82,11 +82,11 @@ func (e *Engine) meet(tx Tx, now time.Time, r *contact.Record, ch *Change) error
 // introduceOthers tells our other devices how to reach a device that can be reached
 // by now, and what was said with the person before they knew of them.
 func (e *Engine) introduceOthers(tx Tx, now time.Time, r *contact.Record, ch *Change) error {
-	if r.Own || r.Carded || !r.Kept() || len(r.Prekeys) == 0 || r.Level < contact.LevelDevices {
+	if r.Carded || !r.Kept() || len(r.Prekeys) == 0 || r.Level < contact.LevelDevices {
 		return nil
 	}
 	own, err := e.others(tx)
-	if err != nil || len(own) == 0 {
+	if err != nil || len(own) == 0 || r.Own && len(own) == 1 {
 		return err
 	}
 	r.Carded = true
@@ -101,13 +101,13 @@ func (e *Engine) introduceOthers(tx Tx, now time.Time, r *contact.Record, ch *Ch
 		return err
 	}
 	p, err := contact.Principal(tx, r)
-	if err != nil {
+	if err != nil || r.Own {
 		return err
 	}
-	if p != r && p.Carded {
+	if p.Known {
 		return nil
 	}
-	p.Carded = true
+	p.Known = true
 	if err := tx.PutContact(p); err != nil {
 		return err
 	}
@@ -134,11 +134,18 @@ func (e *Engine) Cards(tx Tx) (cards [][]byte, err error) {
 		return nil, err
 	}
 	for _, r := range devices {
-		if !r.Kept() || r.Gone || r.Own && r.Joined == 0 {
+		if !r.Kept() || r.Own && r.Joined == 0 {
 			continue
 		}
-		if !r.Own && !r.Carded {
-			r.Carded = true
+		if r.Gone {
+			r.Known = true // by the cards of their other devices
+			if err := tx.PutContact(r); err != nil {
+				return nil, err
+			}
+			continue
+		}
+		if !r.Carded || r.Person == 0 && !r.Known {
+			r.Carded, r.Known = len(r.Prekeys) > 0, true
 			if err := tx.PutContact(r); err != nil {
 				return nil, err
 			}
@@ -170,10 +177,13 @@ func (e *Engine) TakeCard(tx Tx, now time.Time, raw []byte) (*Change, error) {
 // read is passed over.
 func (e *Engine) takeCard(tx Tx, now time.Time, raw []byte, ch *Change) error {
 	c, err := contact.ParseCard(raw)
-	if err != nil || c.Own {
+	if err != nil {
 		return nil
 	}
 	ch.Meets = true
+	if c.Own {
+		return e.ownCard(tx, c)
+	}
 	err = e.card(tx, now, c, ch)
 	if errors.Is(err, contact.ErrCard) {
 		return nil
@@ -189,7 +199,7 @@ func (e *Engine) card(tx Tx, now time.Time, c *contact.Card, ch *Change) error {
 	if err != nil || p == nil {
 		return err
 	}
-	if err := e.follow(tx, now, p, ch); err != nil {
+	if err := e.follow(tx, now, p, false, ch); err != nil {
 		return err
 	}
 	d, err := tx.DeviceOf(c.Root, c.Sign)
@@ -199,7 +209,7 @@ func (e *Engine) card(tx Tx, now time.Time, c *contact.Card, ch *Change) error {
 	if err != nil {
 		return err
 	}
-	d.Carded = true
+	d.Carded = len(c.Prekeys) > 0
 	if err := c.Reach(tx, d); err != nil {
 		return err
 	}

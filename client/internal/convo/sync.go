@@ -44,7 +44,7 @@ func copyOf(p *contact.Record, ev *Event) *content.Copy {
 // copyOut gives our other devices a text that this one sent. Before they know the
 // person nothing is told: introduceOthers brings what was said by then.
 func (e *Engine) copyOut(tx Tx, now time.Time, p *contact.Record, ev *Event, ch *Change) error {
-	if !p.Carded {
+	if !p.Known {
 		return nil
 	}
 	return e.tell(tx, now, &content.Sync{Copy: copyOf(p, ev)}, ch)
@@ -65,7 +65,7 @@ func (e *Engine) text(tx Tx, now time.Time, r *contact.Record, b *pad.Block, c *
 		return true, err
 	}
 	p, err := contact.Principal(tx, r)
-	if err != nil || !p.Carded {
+	if err != nil || !p.Known {
 		return true, err
 	}
 	for _, d := range own {
@@ -133,7 +133,7 @@ func (e *Engine) tellEnds(tx Tx, now time.Time, events []*Event, ch *Change) err
 		if err != nil {
 			return err
 		}
-		if name, ok := ev.Name(); ok && p.Carded && ev.Out {
+		if name, ok := ev.Name(); ok && p.Known && ev.Out {
 			ends[name] = byte(ev.State)
 		}
 	}
@@ -172,7 +172,7 @@ func (e *Engine) MarkRead(tx Tx, now time.Time, seq int64) (*Change, error) {
 	if err := tx.PutContact(p); err != nil {
 		return nil, err
 	}
-	if err := e.advance(tx, p.ID); err != nil || !p.Carded {
+	if err := e.advance(tx, p.ID); err != nil || !p.Known {
 		return ch, err
 	}
 	for some := range slices.Chunk(names, content.MaxNames) {
