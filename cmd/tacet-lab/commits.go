@@ -19,7 +19,8 @@ var errCommits = errors.New("a group did not end as it must")
 
 func commitsCommand(ran *bool) *cobra.Command {
 	o := commits.Options{Seeds: 100, From: 1}
-	var trace, detail, list bool
+	var trace, detail, explore, list bool
+	x := commits.Exploration{Devices: 3, Changes: 3}
 	cmd := &cobra.Command{
 		Use:   "commits",
 		Short: "Run groups through all that can happen to them, and look for what never must",
@@ -35,10 +36,14 @@ The last line is
 and the exit status is 1 if a run ended in any way that none may, with a line
 that runs its seed again, step by step. With --mls real the random numbers
 inside the cryptography are real: a run is drawn again except for what depends
-on the bytes of ciphertexts.`,
+on the bytes of ciphertexts.
+
+--explore goes through all orders of events of few devices and changes, crashes
+included, with abstract MLS.`,
 		Example: `  tacet-lab commits --seeds 1000 --from 1 --mls abstract
   tacet-lab commits --seeds 20 --schedule forget+rogue+crash
-  tacet-lab commits --seeds 1 --from 3104 --schedule lone-joiner --trace`,
+  tacet-lab commits --seeds 1 --from 3104 --schedule lone-joiner --trace
+  tacet-lab commits --explore --devices 3 --changes 3`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if list {
@@ -48,6 +53,10 @@ on the bytes of ciphertexts.`,
 			}
 			if o.Seeds < 1 || o.Seeds > 1_000_000 {
 				return errors.New("seeds are from 1 to 1000000")
+			}
+			if explore {
+				*ran = true
+				return runExplore(cmd, x)
 			}
 			if trace || detail {
 				o.Trace, o.Detail = os.Stdout, detail
@@ -64,6 +73,12 @@ on the bytes of ciphertexts.`,
 	f.BoolVar(&trace, "trace", false, "tell every step")
 	f.BoolVar(&detail, "detail", false, "tell every transaction, too")
 	f.BoolVar(&list, "list", false, "list the schedules")
+	f.BoolVar(&explore, "explore", false, "go through all orders of events in place of drawing them")
+	f.IntVar(&x.Devices, "devices", x.Devices, "devices, with --explore")
+	f.IntVar(&x.Changes, "changes", x.Changes, "changes at once, with --explore")
+	f.IntVar(&x.Crashes, "crashes", 1, "crashes in a run, with --explore")
+	f.IntVar(&x.Ticks, "ticks", 2, "calls by the clock of each device before the ending, with --explore")
+	f.IntVar(&x.States, "states", 20_000_000, "give up after so many states, with --explore")
 	return cmd
 }
 
@@ -93,6 +108,17 @@ func runCommits(cmd *cobra.Command, o commits.Options, ran *bool) error {
 	}
 	fmt.Println(t.Last())
 	if err == nil && t.Bad > 0 {
+		err = errCommits
+	}
+	return err
+}
+
+func runExplore(cmd *cobra.Command, x commits.Exploration) error {
+	r, err := commits.Explore(cmd.Context(), x)
+	if r != nil {
+		fmt.Println(r)
+	}
+	if err == nil && !r.Good() {
 		err = errCommits
 	}
 	return err
