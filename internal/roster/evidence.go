@@ -11,11 +11,11 @@ import (
 
 // Bounds of evidence and lists.
 const (
-	MaxListed   = MaxPast    // receipts in a list
-	MaxEvidence = 58 << 10   // bytes of evidence
-	MaxAnswer   = 1 << 10    // bytes of an answer
-	MaxShown    = 4096       // bytes of a removal that is shown
-	maxBlob     = 16<<10 + 1 // of the two smaller classes; what is larger is read at its slot
+	MaxBlobProof = 16 << 10 // bytes of a blob in evidence; what is larger is read at its slot
+	MaxListed    = MaxPast  // receipts in a list
+	MaxEvidence  = 58 << 10 // bytes of evidence
+	MaxAnswer    = 1 << 10  // bytes of an answer
+	MaxShown     = 4096     // bytes of a removal that is shown
 )
 
 const (
@@ -107,7 +107,7 @@ func (e *Evidence) good() bool {
 	case TwoHashes:
 		return want(wire.ReceiptSize, wire.ReceiptSize) && e.Blob == nil
 	case NoCommit:
-		return want(wire.ReceiptSize, 0) && len(e.Blob) <= maxBlob
+		return want(wire.ReceiptSize, 0) && len(e.Blob) <= MaxBlobProof
 	case NoAnswer:
 		return want(0, 0) && e.Blob == nil
 	}

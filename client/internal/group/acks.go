@@ -64,10 +64,6 @@ func (g *group) hearHead(from roster.Leaf, s *Said) (bool, error) {
 	return news, nil
 }
 
-// otherBranch is a member that stands in an epoch of the same number and another
-// history: what decides is said by receipts.
-func (g *group) otherBranch(roster.Leaf) { g.r.Look = g.unix() }
-
 // tellHead tells the own head to all, or to who gathers acks.
 //
 // spec: group.md#settle

@@ -49,17 +49,16 @@ func (g *group) checkReceipt(o *opened, r *wire.Receipt) error {
 
 // note keeps a receipt that was checked, and reports whether it agrees with what was
 // known. If it does not, the realm said two things: the group stops.
-func (g *group) note(epoch uint64, r *wire.Receipt) bool {
+func (g *group) note(epoch uint64, r *wire.Receipt) (bool, error) {
 	if d := g.decided(epoch); d != nil {
 		if d.Receipt.Hash == r.Hash {
-			return true
+			return true, nil
 		}
-		g.contradicts(d, r)
-		return false
+		return false, g.contradicts(d, r)
 	}
 	g.r.Decided = append(g.r.Decided, Decided{Epoch: epoch, Slot: r.ID, Receipt: *r})
 	g.r.Decided = g.r.Decided[max(0, len(g.r.Decided)-maxDecided):]
-	return true
+	return true, nil
 }
 
 // maxDecided is how many receipts are kept: those of the slots that a state lists, and
@@ -74,8 +73,8 @@ func (g *group) advance(h *opened, blob []byte, receipt *wire.Receipt) error {
 	if slot.Hash(blob) != receipt.Hash {
 		return slot.ErrReceipt
 	}
-	if !g.note(h.Number, receipt) || g.r.State == Behind {
-		return nil
+	if ok, err := g.note(h.Number, receipt); !ok || g.r.State == Behind {
+		return err
 	}
 	s, err := h.slotOf()
 	if err != nil {
@@ -85,7 +84,7 @@ func (g *group) advance(h *opened, blob []byte, receipt *wire.Receipt) error {
 	f := &found{receipt: *receipt}
 	content, err := s.Open(blob)
 	if err != nil || decode(content, &f.commit) != nil {
-		return g.burnt(h, receipt, ErrBurnt)
+		return g.burnt(h, blob, receipt)
 	}
 	f.content = append(slices.Clone(blob[:nonceSize]), content...)
 	t, err := g.treeOf(h)
@@ -101,11 +100,11 @@ func (g *group) advance(h *opened, blob []byte, receipt *wire.Receipt) error {
 		// Ours, and the state after it is lost: the disk went back.
 		return g.behind()
 	case err != nil || o.Staged == nil:
-		return g.burnt(h, receipt, ErrBurnt)
+		return g.burnt(h, blob, receipt)
 	}
 	wishes, plan, err := g.judge(h, o.Staged)
 	if err != nil {
-		return g.burnt(h, receipt, err)
+		return g.burnt(h, blob, receipt)
 	}
 	return g.enter(h, t, &entering{found: f, staged: o.Staged, wishes: wishes, plan: plan, owner: h.Own})
 }
@@ -198,6 +197,10 @@ func (g *group) enter(h *opened, t Tree, e *entering) error {
 		g.changed(maker, e.wishes)
 		return g.out(by, why)
 	}
+	gone, err := g.removals(t.Members(), e.wishes, h.Number+1)
+	if err != nil {
+		return err
+	}
 	past, err := t.Merge(e.staged)
 	if err != nil {
 		return fmt.Errorf("entering epoch: %w", err)
@@ -219,6 +222,9 @@ func (g *group) enter(h *opened, t Tree, e *entering) error {
 		}
 	}
 	if err := g.applied(e, next); err != nil {
+		return err
+	}
+	if err := g.noticed(next, e.wishes, gone); err != nil {
 		return err
 	}
 	g.changed(maker, e.wishes)

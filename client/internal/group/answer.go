@@ -54,12 +54,8 @@ func (e *Engine) Answer(tx Tx, now time.Time, a SlotAnswer) (*Change, error) {
 // answered notes that the realm is there.
 func (g *group) answered() {
 	g.r.Asked, g.r.Away, g.r.Looked = 0, 0, g.unix()
+	g.realmAnswered()
 	switch g.r.Trouble {
-	case waitsAway:
-		if g.r.State == Stopped {
-			g.r.State = Active
-		}
-		g.trouble("")
 	case waitsUnpaid, waitsRefused:
 		g.trouble("")
 	}
@@ -71,15 +67,15 @@ func (g *group) receipt(o *opened, blob []byte, r *wire.Receipt) error {
 		return err
 	}
 	if o.Number != g.r.Head {
-		g.note(o.Number, r)
-		return nil
+		_, err := g.note(o.Number, r)
+		return err
 	}
 	if blob != nil && slot.Hash(blob) != r.Hash {
 		return slot.ErrReceipt
 	}
 	g.answered()
-	if !g.note(o.Number, r) {
-		return nil
+	if ok, err := g.note(o.Number, r); !ok {
+		return err
 	}
 	g.r.Known = max(g.r.Known, o.Number+1)
 	if blob == nil && o.Staged != nil && slot.Hash(o.Staged.Blob) == r.Hash {
@@ -106,6 +102,7 @@ func (g *group) troubled(o *opened, t Trouble) error {
 			g.r.Away = g.unix()
 		}
 		g.r.Asked = max(g.r.Asked, 1)
+		return g.realmSilent()
 	case Lost:
 		g.answered()
 		return g.behind()
@@ -164,11 +161,11 @@ func (g *group) calls(anew bool) error {
 	if err != nil {
 		return err
 	}
-	if s.Sole != nil || h.Slot == nil || g.r.Trouble == waitsContradiction || g.r.Trouble == waitsBurnt {
+	if s.Sole != nil || h.Slot == nil || g.r.Rift.Why == StopTwo || g.r.Rift.Why == StopBurnt {
 		return nil
 	}
 	try := h.Staged == nil && g.r.State == Active && g.r.Try != 0 && g.r.Try <= g.unix()
-	look := g.r.Look <= g.unix() || g.r.State == Stopped || g.r.Away != 0
+	look := g.r.Look <= g.unix() || g.r.Rift.Why == StopGone || g.r.Away != 0
 	if !try && !look && h.Staged == nil {
 		if h.Staged == nil && g.r.Try != 0 {
 			g.at(g.r.Try)
@@ -202,11 +199,4 @@ func (g *group) calls(anew bool) error {
 func (g *group) readFirst(h *opened) bool {
 	d := g.decided(h.Number)
 	return d != nil && slot.Hash(h.Staged.Blob) != d.Receipt.Hash
-}
-
-// gone stops the group when its realm did not answer for an hour.
-func (g *group) gone() {
-	if g.r.State == Active && g.r.Away != 0 && g.unix()-g.r.Away >= seconds(goneAfter) {
-		g.stop(waitsAway)
-	}
 }

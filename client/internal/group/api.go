@@ -49,6 +49,9 @@ type Self struct {
 	Sign     key.Sign
 	Manifest *manifest.Manifest
 	Home     roster.Home // the own realm: where routes of own leaves lie, and slots of new groups
+	// Elsewhere are other realms to which this device can put: where a group goes
+	// whose realm was the own one and failed.
+	Elsewhere []roster.Home
 }
 
 // Tx is one transaction over all that groups keep. Getters fail with the error

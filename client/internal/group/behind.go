@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/tacet-chat/tacet/internal/key"
 	"github.com/tacet-chat/tacet/internal/roster"
 	"github.com/tacet-chat/tacet/internal/slot"
 	"github.com/tacet-chat/tacet/internal/wire"
@@ -63,7 +64,7 @@ func (g *group) beg() error {
 	if err != nil {
 		return err
 	}
-	a := encode(WordAgain, &Again{Group: g.r.ID, Head: h.Number, Package: p})
+	a := encode(WordAgain, &Again{Group: g.r.ID, Head: h.Number, Package: p, Lost: g.r.Rift.Lost})
 	// All of them, twelve at a time: which of them is there nobody knows.
 	for i := range min(len(to), 12) {
 		l := to[(i+g.r.Begs*12)%len(to)]
@@ -118,7 +119,7 @@ func (g *group) suiteOf(h *opened) (Suite, error) {
 // so does one of the same person; who was removed is told so.
 //
 // spec: group.md#behind
-func (w *work) hearAgain(from Device, b []byte) error {
+func (w *work) hearAgain(from Device, root key.SignPublic, b []byte) error {
 	var a Again
 	if err := decode(b, &a); err != nil {
 		return err
@@ -130,6 +131,14 @@ func (w *work) hearAgain(from Device, b []byte) error {
 	if err != nil {
 		return err
 	}
+	if g.r.State == Replaced {
+		l, err := g.line()
+		if err != nil {
+			return err
+		}
+		w.word(from, root, encode(WordStatements, &Stated{Origin: g.r.Origin, Said: l.told()}))
+		return nil
+	}
 	if g.r.State != Active && g.r.State != Stopped {
 		return nil
 	}
@@ -139,12 +148,12 @@ func (w *work) hearAgain(from Device, b []byte) error {
 	}
 	l, in := leafOf(h.Roster, from)
 	if !in {
-		if a.Head < h.Number && g.wasRemoved(from) {
-			w.word(from, Device{}, encode(WordRemoved, &Gone{Group: a.Group, Epoch: h.Number}))
+		if a.Lost && !g.wishesAdd(from) || a.Head < h.Number && g.wasRemoved(from) {
+			w.word(from, root, encode(WordRemoved, &Gone{Group: a.Group, Epoch: h.Number}))
 		}
 		return nil
 	}
-	if a.Head > h.Number {
+	if a.Head > h.Number && !a.Lost {
 		return nil // it is we who are behind
 	}
 	s, err := h.agreed()
@@ -193,7 +202,7 @@ func (w *work) hearRemoved(from Device, b []byte) error {
 		return err
 	}
 	h, err := g.head()
-	if err != nil || g.r.State != Behind || r.Epoch <= h.Number {
+	if err != nil || g.r.State != Behind || r.Epoch <= h.Number && !g.r.Rift.Lost {
 		return nil
 	}
 	s, err := h.agreed()
@@ -201,7 +210,7 @@ func (w *work) hearRemoved(from Device, b []byte) error {
 		return err
 	}
 	l, in := leafOf(h.Roster, from)
-	if _, admin := s.Rank(l.Root); !in || !admin && l.Root != w.Self.Manifest.Root {
+	if _, admin := s.Rank(l.Root); !g.r.Rift.Lost && (!in || !admin && l.Root != w.Self.Manifest.Root) {
 		return nil
 	}
 	if err := g.out(from, "you were removed while this device was away"); err != nil {
@@ -261,6 +270,9 @@ func (g *group) admit(from Device, j *Joining, t Tree) error {
 	if err != nil {
 		return errors.Join(ErrWelcome, err)
 	}
+	if err := g.origins(s, j); err != nil {
+		return err
+	}
 	known := false
 	for _, m := range t.Members() {
 		known = known || m.Device == from
@@ -284,6 +296,9 @@ func (g *group) admit(from Device, j *Joining, t Tree) error {
 	if _, err := slot.Check(rec.ID, s.Home.Receipt, &rec); err != nil {
 		return errors.Join(ErrWelcome, err)
 	}
+	if g.deadLine(s, &rec) {
+		return ErrWelcome
+	}
 	return nil
 }
 
@@ -296,6 +311,10 @@ func (g *group) joined(t Tree, p *OwnPackage, j *Joining) error {
 	}
 	h, err := g.begin(t, p.Owner)
 	if err != nil {
+		return err
+	}
+	g.wasLetIn(h)
+	if err := g.noticed(h, nil, nil); err != nil {
 		return err
 	}
 	g.r.State, g.r.Try, g.r.Begging, g.r.Begs, g.r.Offered = Active, 0, 0, 0, nil
@@ -330,8 +349,13 @@ func (g *group) joined(t Tree, p *OwnPackage, j *Joining) error {
 			return err
 		}
 	}
-	if err := g.entered(nil, false); err != nil {
+	if err := g.cameIn(); err != nil {
 		return err
+	}
+	if g.r.State != Replaced {
+		if err := g.entered(nil, false); err != nil {
+			return err
+		}
 	}
 	return g.save()
 }

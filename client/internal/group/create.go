@@ -64,14 +64,19 @@ func (e *Engine) Create(tx Tx, now time.Time, f Founding) (ID, *Change, error) {
 
 // found makes a group of one with a state.
 func (w *work) found(state *roster.State, s Suite) (*group, error) {
+	id, err := w.id()
+	if err != nil {
+		return nil, err
+	}
+	return w.foundAs(id, state, s)
+}
+
+// foundAs makes a group of one that has an id already.
+func (w *work) foundAs(id ID, state *roster.State, s Suite) (*group, error) {
 	if int(state.Class) >= len(wire.BlobClasses) {
 		return nil, roster.ErrState
 	}
 	b, err := state.Append(nil)
-	if err != nil {
-		return nil, err
-	}
-	id, err := w.id()
 	if err != nil {
 		return nil, err
 	}
@@ -84,7 +89,11 @@ func (w *work) found(state *roster.State, s Suite) (*group, error) {
 		return nil, fmt.Errorf("making group: %w", err)
 	}
 	g := &group{work: w, r: &Record{ID: id, State: Active, Since: w.unix()}, open: map[uint64]*opened{}}
-	if _, err := g.begin(t, owner); err != nil {
+	h, err := g.begin(t, owner)
+	if err != nil {
+		return nil, err
+	}
+	if err := g.noticed(h, nil, nil); err != nil {
 		return nil, err
 	}
 	g.r.Looked = w.unix()

@@ -35,7 +35,7 @@ func (w *work) hear(from Device, root key.SignPublic, payload []byte, whole bool
 	case WordAsk:
 		return w.hearAsk(from, root, b)
 	case WordAgain:
-		return w.hearAgain(from, b)
+		return w.hearAgain(from, root, b)
 	case WordRemoved:
 		return w.hearRemoved(from, b)
 	case WordPart:
@@ -43,6 +43,9 @@ func (w *work) hear(from Device, root key.SignPublic, payload []byte, whole bool
 			return ErrSaid
 		}
 		return w.hearPart(from, root, b)
+	}
+	if kind >= WordEvidence {
+		return w.hearRift(from, root, kind, b)
 	}
 	return nil
 }

@@ -128,5 +128,5 @@ func (g *group) decide(q Question, yes bool) error {
 	if q.Kind == AskWrite {
 		return g.decideWrite(yes)
 	}
-	return nil
+	return g.decideRift(q, yes)
 }

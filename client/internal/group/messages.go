@@ -51,6 +51,9 @@ func (g *group) send(content []byte) (wire.MessageID, error) {
 	if err != nil {
 		return logical, err
 	}
+	if err := g.mayWrite(); err != nil {
+		return logical, err
+	}
 	waiting, err := g.messages()
 	if err != nil {
 		return logical, err
@@ -66,8 +69,9 @@ func (g *group) send(content []byte) (wire.MessageID, error) {
 	if err != nil {
 		return logical, err
 	}
-	others := slices.DeleteFunc(h.others(), func(l roster.Leaf) bool { return slices.Contains(g.r.Revoked, l.Device) })
-	m := &Message{Group: g.r.ID, ID: logical, Epoch: held, Content: content, Saw: slices.Clone(h.Roster), Born: g.unix(), Of: len(others)}
+	// Who is to be in a successor and is not yet hears it once they are.
+	others := slices.DeleteFunc(append(h.others(), g.r.Rift.Expect...), func(l roster.Leaf) bool { return slices.Contains(g.r.Revoked, l.Device) })
+	m := &Message{Group: g.r.ID, ID: logical, Epoch: held, Content: content, Saw: append(slices.Clone(h.Roster), g.r.Rift.Expect...), Born: g.unix(), Of: len(others)}
 	for _, l := range others {
 		m.Waits = append(m.Waits, Waiting{l.Device, all(len(parts))})
 	}
@@ -205,10 +209,14 @@ func (g *group) again(h *opened, m *Message) error {
 	}
 	m.Waits = slices.DeleteFunc(m.Waits, func(w Waiting) bool {
 		_, in := leafOf(h.Roster, w.Device)
-		return !in
+		return !in && !g.expected(w.Device)
 	})
 	if len(m.Waits) == 0 {
 		return g.tx.DeleteMessage(g.r.ID, m.ID)
+	}
+	if g.r.Rift.Hold || !waitsIn(h, m) {
+		m.Epoch, m.Sealed = held, nil
+		return g.tx.PutMessage(m)
 	}
 	if len(strangers) > 0 {
 		m.Epoch, m.Sealed = held, nil
@@ -219,6 +227,14 @@ func (g *group) again(h *opened, m *Message) error {
 		return g.tx.PutMessage(m)
 	}
 	return g.encrypt(h, m)
+}
+
+// waitsIn reports whether anybody who waits for a message is in an epoch.
+func waitsIn(h *opened, m *Message) bool {
+	return slices.ContainsFunc(m.Waits, func(w Waiting) bool {
+		_, in := leafOf(h.Roster, w.Device)
+		return in
+	})
 }
 
 // maxQuestions is how many questions wait for a person.
@@ -284,10 +300,10 @@ func (g *group) rosterChanged(old, next *opened, plan *roster.Plan) error {
 		back := func(d Device) bool { return d == w.Device }
 		g.r.Removed, g.r.Revoked = slices.DeleteFunc(g.r.Removed, back), slices.DeleteFunc(g.r.Revoked, back)
 	}
-	if len(plan.Remove) == 0 {
-		return nil
-	}
 	var gone, again []Device
+	for _, w := range plan.Add {
+		again = append(again, w.Device) // what was said while they were waited for
+	}
 	for _, i := range plan.Remove {
 		l, _ := leafAt(old.Roster, i)
 		if slices.Contains(plan.Again, i) {
@@ -329,7 +345,7 @@ func (g *group) retarget(next *opened, gone, again []Device) error {
 		switch {
 		case len(keep) == 0:
 			err = g.tx.DeleteMessage(g.r.ID, m.ID)
-		case redo && m.Epoch != held:
+		case redo && (m.Epoch != held || !m.Asked):
 			err = g.again(next, m)
 		case changed:
 			err = g.tx.PutMessage(m)
@@ -358,7 +374,7 @@ func (g *group) tendMessages() error {
 	for _, m := range msgs {
 		o, err := g.epoch(m.Epoch)
 		switch {
-		case errors.Is(err, ErrUnknown) && !m.Asked:
+		case errors.Is(err, ErrUnknown) && !m.Asked && !g.r.Rift.Hold && waitsIn(h, m):
 			err = g.again(h, m)
 		case errors.Is(err, ErrUnknown):
 			err = nil

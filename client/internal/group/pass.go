@@ -72,6 +72,11 @@ func (g *group) passEpoch(o *opened) error {
 		}
 	}
 	d := g.decided(o.Number)
+	if o.sole() && len(to) > 0 { // there is no slot where it lies
+		if err := g.sayObject(o, encode(ObjectBlob, &News{Epoch: o.Number, Content: o.Commit}), to); err != nil {
+			return err
+		}
+	}
 	if d != nil && len(to) > 0 {
 		n := News{Epoch: o.Number, Receipt: d.Receipt.Append(nil)}
 		if err := g.sayObject(o, encode(ObjectNews, &n), to); err != nil {
@@ -122,6 +127,9 @@ func (g *group) hearNews(o *opened, b []byte) error {
 	if err := decode(b, &n); err != nil {
 		return err
 	}
+	if n.Receipt == nil {
+		return g.hearSole(o, &n)
+	}
 	r, err := wire.ParseReceipt(n.Receipt)
 	if err != nil {
 		return ErrSaid
@@ -136,8 +144,8 @@ func (g *group) hearNews(o *opened, b []byte) error {
 	if err := g.checkReceipt(o, &r); err != nil {
 		return err
 	}
-	if !g.note(n.Epoch, &r) || n.Epoch != g.r.Head {
-		return nil
+	if ok, err := g.note(n.Epoch, &r); !ok || n.Epoch != g.r.Head {
+		return err
 	}
 	g.r.Known = max(g.r.Known, n.Epoch+1)
 	if n.Content != nil {
@@ -171,7 +179,7 @@ func (g *group) hearContent(o *opened, r *wire.Receipt, content []byte) error {
 
 // need asks members for a blob that the realm does not give.
 func (g *group) need(h *opened) error {
-	if g.r.Known <= h.Number || g.r.Away == 0 || g.unix()-g.r.Away < seconds(needAfter) {
+	if g.r.Known <= h.Number || !h.sole() && (g.r.Away == 0 || g.unix()-g.r.Away < seconds(needAfter)) {
 		return nil
 	}
 	name := groupNotes(g.r.ID) + "need"
@@ -216,12 +224,15 @@ func (g *group) hearNeed(o *opened, from roster.Leaf, b []byte) error {
 	}
 	n := binary.BigEndian.Uint64(b)
 	d := g.decided(n)
-	if n != o.Number || d == nil || o.Commit == nil {
+	if n != o.Number || d == nil && !o.sole() || o.Commit == nil {
 		return nil
 	}
 	if ok, err := g.every(fmt.Sprintf("%sgave/%d/%x", groupNotes(g.r.ID), n, from.Device[:8]), giveEvery); err != nil || !ok {
 		return err
 	}
-	v := News{Epoch: n, Receipt: d.Receipt.Append(nil), Content: o.Commit}
+	v := News{Epoch: n, Content: o.Commit}
+	if d != nil {
+		v.Receipt = d.Receipt.Append(nil)
+	}
 	return g.sayObject(o, encode(ObjectBlob, &v), []roster.Leaf{from})
 }

@@ -44,6 +44,8 @@ type Record struct {
 	Removed []Device   `cbor:"30,keyasint"` // who was removed, as this device saw it; newest last
 	Revoked []Device   `cbor:"31,keyasint"` // of them, whose person revoked them: nothing of theirs is opened any more
 	Gather  int64      `cbor:"29,keyasint"` // when the roll goes out next, of who gathers acks
+
+	Rift Rift `cbor:"40,keyasint"`
 }
 
 // Lacking is a device that is to be added and whose key package is missing.

@@ -166,7 +166,7 @@ const (
 // News says that the commit that ends an epoch is known.
 type News struct {
 	Epoch   uint64 `cbor:"0,keyasint"`
-	Receipt []byte `cbor:"1,keyasint"`           // wire.Receipt
+	Receipt []byte `cbor:"1,keyasint,omitempty"` // wire.Receipt; absent where there are no slots
 	Content []byte `cbor:"2,keyasint,omitempty"` // nonce 24 ‖ content of the slot: the blob is sealed again from it
 }
 
@@ -220,6 +220,7 @@ type Again struct {
 	Group   ID     `cbor:"0,keyasint"`
 	Head    uint64 `cbor:"1,keyasint"` // as far as the asker came
 	Package []byte `cbor:"2,keyasint"`
+	Lost    bool   `cbor:"3,keyasint,omitempty"` // its line of commits was shown not to count
 }
 
 // Gone tells a device that it is no member any more.

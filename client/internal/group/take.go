@@ -30,9 +30,12 @@ const (
 //
 // spec: group.md#messages
 func (e *Engine) Take(tx Tx, now time.Time, a Arrival) (Taken, *Change, error) {
-	g, err := e.work(tx, now).member(a.Group)
+	g, err := e.work(tx, now).load(a.Group)
 	if err != nil {
 		return Rejected, nil, err
+	}
+	if g.r.State == Out {
+		return Rejected, nil, ErrLeft
 	}
 	o, err := g.epoch(a.Epoch)
 	if err != nil {
@@ -45,7 +48,7 @@ func (e *Engine) Take(tx Tx, now time.Time, a Arrival) (Taken, *Change, error) {
 	if err != nil {
 		return Rejected, nil, err
 	}
-	if g.r.State != Out {
+	if g.r.State != Out && g.r.State != Replaced {
 		if err := g.due(false); err != nil {
 			return Rejected, nil, err
 		}

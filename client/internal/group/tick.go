@@ -20,10 +20,18 @@ func (e *Engine) tick(tx Tx, now time.Time, anew bool) (*Change, error) {
 		return nil, err
 	}
 	for _, r := range all {
-		if r.State == Out || r.State == Replaced {
+		g, err := w.load(r.ID) // another group of its line may have changed it
+		if err != nil {
+			return nil, err
+		}
+		if g.r.State == Replaced {
+			if err := g.fade(); err != nil {
+				return nil, err
+			}
+		}
+		if g.r.State == Out || g.r.State == Replaced {
 			continue
 		}
-		g := &group{work: w, r: r, open: map[uint64]*opened{}}
 		if anew {
 			if err := g.anew(); err != nil {
 				return nil, err
@@ -69,19 +77,21 @@ func (g *group) due(anew bool) error {
 	if g.r.State == Out || g.r.State == Replaced {
 		return nil
 	}
+	if on, err := g.tendRift(); !on || err != nil {
+		return err
+	}
 	if g.r.State == Behind {
 		if err := g.sweep(); err != nil {
 			return err
 		}
 		return g.beg()
 	}
-	for _, f := range []func() error{g.settle, g.tendMessages, g.tellWishes, g.pass, g.schedule, g.sweep, g.roll, g.tellHead} {
+	for _, f := range []func() error{g.settle, g.tendMessages, g.tellWishes, g.pass, g.schedule, g.commitSole, g.sweep, g.roll, g.tellHead} {
 		if err := f(); err != nil {
 			return err
 		}
 	}
 	g.askLacking()
-	g.gone()
 	h, err := g.head()
 	if err != nil {
 		return err

@@ -239,7 +239,7 @@ func (g *group) commitOf(h *opened) (*roster.Commit, error) {
 		return nil, err
 	}
 	c := &roster.Commit{Origin: g.r.Origin, State: s, Leaves: h.Roster, Maker: h.self(), Born: day(g.now)}
-	if h.Number > 0 {
+	if h.Number > 0 && s.Sole == nil {
 		d := g.decided(h.Number - 1)
 		if d == nil {
 			return nil, ErrUnknown
@@ -275,6 +275,8 @@ func (g *group) settleWishes(bad map[roster.WishID]error) error {
 				keep = append(keep, o) // not settled yet
 			}
 			continue
+		case errors.Is(why, roster.ErrDone) && g.expectedBy(w):
+			// It is about somebody who is to be in a successor, and is not yet.
 		case errors.Is(why, roster.ErrDone):
 			// Somebody else did the same.
 			if err := g.tx.MarkSeen(g.r.Origin, w.By, wishMark(w.ID), int64(day(g.now))); err != nil {

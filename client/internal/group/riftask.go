@@ -1,0 +1,242 @@
+package group
+
+import (
+	"slices"
+
+	"github.com/tacet-chat/tacet/internal/key"
+	"github.com/tacet-chat/tacet/internal/roster"
+)
+
+// turn is when this device asks the members, in unix seconds: the k-th device of an
+// admin by seniority k times ten minutes after it stopped. 0: never.
+//
+// spec: group.md#asking
+func (g *group) turn() (int64, error) {
+	h, err := g.head()
+	if err != nil {
+		return 0, err
+	}
+	k := int64(0)
+	for _, a := range g.r.admins() {
+		for _, l := range h.Roster { // by leaf
+			if l.Root != a {
+				continue
+			}
+			k++
+			if l.Device == g.me() {
+				return g.r.Rift.Since + k*seconds(askEach), nil
+			}
+		}
+	}
+	return 0, nil
+}
+
+// inquire asks all members whether the group can go on, when it is this device's turn.
+func (g *group) inquire() error {
+	f := &g.r.Rift
+	if f.Why == 0 || f.Why == StopAsked || f.Why == StopRemade {
+		return nil
+	}
+	at, err := g.turn()
+	if err != nil || at == 0 {
+		return err
+	}
+	if f.AskedAt >= f.Since {
+		at = max(at, f.AskedAt+seconds(askEvery))
+	}
+	if g.unix() < at {
+		g.at(at)
+		return nil
+	}
+	if f.Ask, err = g.id(); err != nil {
+		return err
+	}
+	f.AskedAt = g.unix()
+	g.at(f.AskedAt + seconds(askEvery))
+	h, err := g.head()
+	if err != nil {
+		return err
+	}
+	b := encode(WordQuestion, &Inquiry{
+		Group: g.r.ID, Ask: f.Ask, Head: g.r.Head, Why: f.Why, Proof: f.Proof, List: g.list(), Removed: f.Gone,
+	})
+	for _, l := range h.others() {
+		g.word(l.Device, l.Root, b)
+	}
+	return g.offerRemake()
+}
+
+// hearInquiry answers whether the group can go on.
+func (g *group) hearInquiry(from Device, root key.SignPublic, v *Inquiry) error {
+	if len(v.Removed) > maxShown {
+		return ErrSaid
+	}
+	in, err := g.showRemoval(from, root)
+	if err != nil {
+		return err
+	}
+	if !in {
+		return g.compare(from, root, v.List) // what the relay signed counts from anybody
+	}
+	if err := g.takeRemovals(v.Removed); err != nil || g.r.State == Out {
+		return err
+	}
+	if err := g.compare(from, root, v.List); err != nil {
+		return err
+	}
+	out := &Reported{List: g.list(), Removed: g.r.Rift.Gone}
+	a := roster.Answer{Group: g.r.ID, Ask: v.Ask, Head: g.r.Head}
+	if a.Kind, out.Said, err = g.standing(v); err != nil {
+		return err
+	}
+	if out.News, err = g.newsFrom(v.Head); err != nil {
+		return err
+	}
+	a.Sign(g.Self.Sign)
+	if out.Answer, err = a.Append(nil); err != nil {
+		return err
+	}
+	g.word(from, root, encode(WordAnswer, out))
+	return nil
+}
+
+// standing is what this device answers: a successor, if it knows one that counts; that
+// it works, if its relay answered within the hour and the evidence does not hold; else
+// that it stops, which binds it for an hour.
+func (g *group) standing(v *Inquiry) (roster.AnswerKind, []Told, error) {
+	l, err := g.line()
+	if err != nil {
+		return 0, nil, err
+	}
+	if l.best() != g.r.ID || g.r.State == Replaced {
+		return roster.Succeeds, l.told(), nil
+	}
+	holds := false
+	if v.Proof != nil {
+		if holds, err = g.judgeProof(v.Proof); err != nil {
+			return 0, nil, err
+		}
+	}
+	f := &g.r.Rift
+	fine := f.Answered != 0 && g.unix()-f.Answered < seconds(silence)
+	if v.Why == StopGone && !fine {
+		g.r.Look = g.unix() // perhaps it answers now
+	}
+	switch {
+	case holds || f.Why != 0 && f.Why != StopAsked:
+	case v.Why == StopSole: // what it asks for is a wish of its own: who commits is for seniors
+	case v.Why == StopGone && fine, v.Why != StopGone:
+		return roster.WorksFor, nil, nil
+	}
+	if err := g.halt(StopAsked, nil); err != nil {
+		return 0, nil, err
+	}
+	if f.Why == StopAsked {
+		f.Until = g.unix() + seconds(bound)
+		g.at(f.Until)
+	}
+	return roster.IStop, nil, nil
+}
+
+// hearReport takes an answer: what it proves is taken in any case, what it says counts
+// if it is to the newest question.
+func (w *work) hearReport(from Device, root key.SignPublic, v *Reported) error {
+	a, err := roster.ParseAnswer(v.Answer)
+	if err != nil || a.By != from || len(v.Removed) > maxShown || len(v.News) > maxNews {
+		return ErrSaid
+	}
+	err = w.inGroup(a.Group, func(g *group) error {
+		if err := g.takeNews(v.News); err != nil || g.r.State == Out {
+			return err
+		}
+		if err := g.takeRemovals(v.Removed); err != nil || g.r.State == Out {
+			return err
+		}
+		if err := g.compare(from, root, v.List); err != nil {
+			return err
+		}
+		f := &g.r.Rift
+		if a.Ask != f.Ask || f.Why == 0 {
+			return nil
+		}
+		h, err := g.head()
+		if err != nil {
+			return err
+		}
+		if _, in := leafOf(h.Roster, from); !in {
+			return nil
+		}
+		f.Replies = slices.DeleteFunc(f.Replies, func(r Reply) bool { return r.By == from })
+		f.Replies = append(f.Replies, Reply{By: from, Kind: a.Kind, Head: a.Head, At: f.AskedAt})
+		if f.Why == StopBurnt && a.Kind == roster.WorksFor && a.Head > f.Epoch {
+			// What this device cannot read is a commit for others: it lost its way.
+			return g.behind()
+		}
+		return g.offerRemake()
+	})
+	if err != nil || len(v.Said) == 0 {
+		return err
+	}
+	g, err := w.load(a.Group)
+	if err != nil {
+		return nil
+	}
+	return w.hearStated(from, root, &Stated{Origin: g.r.Origin, Said: v.Said})
+}
+
+// tally counts this device and the members who answered within the hour: who stopped,
+// and for whom it works.
+func (g *group) tally() (stopped, works, of int, err error) {
+	h, err := g.head()
+	if err != nil {
+		return 0, 0, 0, err
+	}
+	stopped = 1
+	for _, r := range g.r.Rift.Replies {
+		if _, in := leafOf(h.Roster, r.By); !in || g.unix()-r.At >= seconds(bound) {
+			continue
+		}
+		switch r.Kind {
+		case roster.IStop:
+			stopped++
+		case roster.WorksFor:
+			works++
+		}
+	}
+	return stopped, works, len(h.Roster), nil
+}
+
+// offerRemake asks the person of an admin's device whether to make the group again.
+func (g *group) offerRemake() error {
+	f := &g.r.Rift
+	stopped, works, of, err := g.tally()
+	if err != nil {
+		return err
+	}
+	text := remakeText(f.Why, f.Home.Name, stopped-1, works, of)
+	for i, q := range g.r.Questions {
+		if q.Kind == AskRemake {
+			g.r.Questions[i].Text = text
+			return nil
+		}
+	}
+	if !f.Offered {
+		f.Offered = true
+		g.ask(Question{Kind: AskRemake, Text: text})
+	}
+	return nil
+}
+
+// overdue reports whether the group is made again without anybody's word: it has been
+// stopped for seven days, and over half of the leaves answered that they stop.
+func (g *group) overdue() (bool, error) {
+	f := &g.r.Rift
+	if f.Why == 0 || f.Why == StopAsked || f.Why == StopRemade || g.unix()-f.Since < seconds(byItself) {
+		return false, nil
+	}
+	if at, err := g.turn(); err != nil || at == 0 || g.unix() < at {
+		return false, err
+	}
+	stopped, _, of, err := g.tally()
+	return 2*stopped > of, err
+}

@@ -1,0 +1,221 @@
+package group
+
+import (
+	"slices"
+
+	"github.com/tacet-chat/tacet/internal/key"
+	"github.com/tacet-chat/tacet/internal/roster"
+)
+
+// follow goes to the group that counts. Where this device is not in it yet, it stops
+// and asks to be let in; messages go on where it is.
+//
+// spec: group.md#two-successors
+func (l *line) follow() error {
+	to := l.best()
+	cur := l.current()
+	if cur == nil {
+		return nil
+	}
+	if cur.r.ID == to {
+		if cur.r.Rift.Toward != (ID{}) {
+			cur.r.Rift.Toward = ID{}
+			if cur.r.Rift.Why == StopRemade {
+				cur.resume()
+			}
+		}
+		return l.replaceOthers(cur)
+	}
+	next := l.groups[to]
+	if next == nil {
+		if cur.r.Rift.Toward == to {
+			return nil
+		}
+		cur.r.Rift.Toward, cur.r.Rift.LetIn = to, 0
+		cur.at(cur.unix())
+		return cur.halt(StopRemade, nil)
+	}
+	if next.r.State == Out {
+		// Removed from what counts: what it has else is nobody's.
+		return cur.out(Device{}, shownText)
+	}
+	return l.move(cur, next)
+}
+
+func (l *line) replaceOthers(by *group) error {
+	for _, id := range l.ids() {
+		g := l.groups[id]
+		if g == by || g.r.State == Out || g.r.State == Replaced && g.r.Next == by.r.ID {
+			continue
+		}
+		if g.r.State != Replaced {
+			if err := l.move(g, by); err != nil {
+				return err
+			}
+		}
+		g.r.Next = by.r.ID
+	}
+	return nil
+}
+
+// move goes from one group of the line to another: with the wishes that are open, the
+// messages that wait and what is known of statements.
+func (l *line) move(from, to *group) error {
+	if to.r.State == Replaced {
+		to.r.State, to.r.Next, to.r.Rift.Left = Active, ID{}, 0
+		if to.r.Rift.Why != 0 {
+			to.r.State = Stopped
+		}
+		to.r.Rift.Hold = false // it was accepted before
+	}
+	if err := l.expect(to); err != nil {
+		return err
+	}
+	if err := l.accept(from, to); err != nil {
+		return err
+	}
+	from.r.State, from.r.Next, from.r.Rift.Toward = Replaced, to.r.ID, ID{}
+	from.r.Questions, from.r.Rift.Left = nil, from.unix()
+	from.r.Try, from.r.Look = 0, 0
+	for _, s := range from.r.Rift.Statements {
+		if !slices.ContainsFunc(to.r.Rift.Statements, func(o Told) bool { return slices.Equal(o.Statement, s.Statement) }) {
+			to.r.Rift.Statements = append(to.r.Rift.Statements, s)
+		}
+	}
+	if err := moveWishes(from, to); err != nil {
+		return err
+	}
+	if err := moveMessages(from, to); err != nil {
+		return err
+	}
+	to.event(Event{Group: to.r.ID, Origin: l.origin, Kind: EventAgain, Text: againText})
+	if to.r.Rift.Sole != nil {
+		to.notice(EventTrouble, soleText)
+	}
+	to.at(to.unix())
+	return nil
+}
+
+// accept looks whether everybody in the successor was in the last roster that this
+// device accepted. A person's new device is no stranger; one whose removal was
+// accepted is.
+func (l *line) accept(from, to *group) error {
+	persons := from.r.Rift.Persons
+	if !from.r.Rift.Hold {
+		h, err := from.head()
+		if err == ErrUnknown {
+			return nil // it was left long ago: what this device writes in is the successor
+		}
+		if err != nil {
+			return err
+		}
+		persons = personsOf(append(slices.Clone(h.Roster), from.r.Rift.Expect...))
+	}
+	in, err := to.head()
+	if err != nil {
+		return err
+	}
+	var strangers []key.SignPublic
+	for _, f := range append(slices.Clone(in.Roster), to.r.Rift.Expect...) {
+		if f.Device != l.me() && (!slices.Contains(persons, f.Root) || l.gone(f)) {
+			strangers = append(strangers, f.Root)
+		}
+	}
+	if len(strangers) == 0 {
+		return nil
+	}
+	to.r.Rift.Hold, to.r.Rift.Persons = true, persons
+	to.ask(Question{Kind: AskMembers, About: roster.SortKeys(strangers), Text: membersText})
+	return nil
+}
+
+// gone reports whether the removal of a leaf was accepted anywhere in the line.
+func (l *line) gone(f roster.Leaf) bool {
+	for _, id := range l.ids() {
+		if l.groups[id].goneHere(f.Root, f.Device) {
+			return true
+		}
+	}
+	return false
+}
+
+func personsOf(leaves []roster.Leaf) []key.SignPublic {
+	var out []key.SignPublic
+	for _, l := range leaves {
+		out = append(out, l.Root)
+	}
+	return roster.SortKeys(out)
+}
+
+// moveWishes takes along what is not settled: it is proposed again.
+func moveWishes(from, to *group) error {
+	for _, o := range from.r.Wishes {
+		w, err := roster.ParseWish(o.Wish)
+		if err != nil || slices.ContainsFunc(to.r.Wishes, func(x Wanted) bool { return x.ID == o.ID }) {
+			continue
+		}
+		if o.Applied != 0 && o.In == to.r.ID { // it was made again so
+			to.r.Wishes = append(to.r.Wishes, o)
+			continue
+		}
+		if o.Applied != 0 && o.In == from.r.ID {
+			done, err := to.doneThere(w)
+			if err != nil {
+				return err
+			}
+			if done {
+				continue
+			}
+		}
+		o.Applied, o.In, o.Told, o.Tells = 0, ID{}, 0, 0
+		to.r.Wishes = append(to.r.Wishes, o)
+	}
+	from.r.Wishes = nil
+	if to.r.State == Active {
+		return to.schedule()
+	}
+	return nil
+}
+
+// doneThere reports whether a group is as if a wish had been done, or whether nothing
+// is left of what it was about.
+func (g *group) doneThere(w *roster.Wish) (bool, error) {
+	if w.Kind == roster.ReAdd {
+		return true, nil
+	}
+	err := g.possible(w)
+	if err == nil || g.expectedBy(w) {
+		return false, nil
+	}
+	for _, done := range []error{roster.ErrDone, roster.ErrNobody, roster.ErrEvidence} {
+		if err == done {
+			return true, nil
+		}
+	}
+	return false, nil
+}
+
+// moveMessages takes along the messages that wait, under the same ids.
+func moveMessages(from, to *group) error {
+	msgs, err := from.tx.Messages(from.r.ID)
+	if err != nil {
+		return err
+	}
+	h, err := to.head()
+	if err != nil {
+		return err
+	}
+	for _, m := range msgs {
+		if err := from.withdraw(m); err != nil {
+			return err
+		}
+		if err := from.tx.DeleteMessage(from.r.ID, m.ID); err != nil {
+			return err
+		}
+		m.Group, m.Sealed, m.Epoch = to.r.ID, nil, held
+		if err := to.again(h, m); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,242 @@
+package group
+
+import (
+	"slices"
+
+	"github.com/tacet-chat/tacet/internal/key"
+	"github.com/tacet-chat/tacet/internal/roster"
+	"github.com/tacet-chat/tacet/internal/wire"
+)
+
+// removals makes of the wishes of a commit what can be shown to those who do not see
+// it: members are those of the epoch that ends, to is the epoch it leads to.
+//
+// spec: group.md#shown-removals
+func (g *group) removals(members []Member, wishes []*roster.Wish, to uint64) ([][]byte, error) {
+	var out [][]byte
+	for _, w := range wishes {
+		switch w.Kind {
+		case roster.Remove, roster.Leave, roster.Revoked, roster.Demote:
+		default:
+			continue
+		}
+		i := slices.IndexFunc(members, func(m Member) bool { return m.Device == w.By })
+		if i < 0 {
+			continue // Apply refuses such a commit
+		}
+		b, err := w.Append(nil)
+		if err != nil {
+			return nil, err
+		}
+		s := &roster.Shown{Group: g.r.ID, Epoch: to, Wish: b, Manifest: members[i].Credential.Manifest.Append(nil)}
+		if b, err = s.Append(nil); err != nil {
+			return nil, err
+		}
+		out = append(out, b)
+	}
+	return out, nil
+}
+
+// noticed notes what the newest epoch, which this device just entered, changed for
+// rules 7 to 10: the order of admins, the relay, and who was removed. removed is of
+// removals, before the epoch was left; at a join it is nil.
+func (g *group) noticed(h *opened, wishes []*roster.Wish, removed [][]byte) error {
+	s, err := h.agreed()
+	if err != nil {
+		return err
+	}
+	f := &g.r.Rift
+	f.Home, f.Sole = s.Home, s.Sole
+	if n := len(f.Orders); n == 0 || !slices.Equal(f.Orders[n-1].Admins, s.Admins) {
+		f.Orders = append(f.Orders, Ordered{Epoch: h.Number, Admins: slices.Clone(s.Admins)})
+		f.Orders = f.Orders[max(0, len(f.Orders)-keepOrders):]
+	}
+	// Who is added is not gone any more.
+	for _, w := range wishes {
+		if w.Kind == roster.Add || w.Kind == roster.Promote {
+			f.Gone = slices.DeleteFunc(f.Gone, func(b []byte) bool {
+				v, _, ok := readShown(b)
+				return ok && v.Root == w.Root && (v.Device == (Device{}) || v.Device == w.Device || w.Kind == roster.Promote && v.Kind == roster.Demote)
+			})
+		}
+	}
+	for _, b := range removed {
+		g.keepGone(b)
+	}
+	f.Expect = slices.DeleteFunc(f.Expect, func(l roster.Leaf) bool {
+		_, in := leafOf(h.Roster, l.Device)
+		return in || g.goneHere(l.Root, l.Device)
+	})
+	if f.Why == StopBurnt && h.Number > f.Epoch {
+		g.resume() // it was a commit for others, and is one now
+	}
+	g.at(g.unix())
+	return nil
+}
+
+// wasLetIn forgets what a device knew before it was let in: who is there is there.
+func (g *group) wasLetIn(h *opened) {
+	f := &g.r.Rift
+	g.resume()
+	f.Lost, f.Hold, f.Persons, f.Toward, f.LetIn = false, false, nil, ID{}, 0
+	f.Gone = slices.DeleteFunc(f.Gone, func(b []byte) bool {
+		v, _, ok := readShown(b)
+		return ok && slices.ContainsFunc(h.Roster, func(l roster.Leaf) bool {
+			return l.Root == v.Root && (v.Device == (Device{}) || v.Device == l.Device)
+		})
+	})
+}
+
+func readShown(b []byte) (*roster.Wish, *roster.Shown, bool) {
+	s, err := roster.ParseShown(b)
+	if err != nil {
+		return nil, nil, false
+	}
+	w, _, err := s.Read()
+	return w, s, err == nil
+}
+
+func (g *group) keepGone(b []byte) bool {
+	f := &g.r.Rift
+	if slices.ContainsFunc(f.Gone, func(o []byte) bool { return slices.Equal(o, b) }) {
+		return false
+	}
+	f.Gone = append(f.Gone, b)
+	f.Gone = f.Gone[max(0, len(f.Gone)-keepGone):]
+	return true
+}
+
+// goneHere reports whether the removal of a device was accepted or shown in this group.
+func (g *group) goneHere(root key.SignPublic, device Device) bool {
+	return slices.ContainsFunc(g.r.Rift.Gone, func(b []byte) bool {
+		w, s, ok := readShown(b)
+		return ok && w.Kind != roster.Demote && s.Against(g.r.Origin, g.r.order(s.Epoch), root, device)
+	})
+}
+
+// showRemoval reports whether a device is a member, and shows it its removal if it
+// was one.
+func (g *group) showRemoval(to Device, root key.SignPublic) (member bool, err error) {
+	h, err := g.head()
+	if err != nil {
+		return false, err
+	}
+	if _, in := leafOf(h.Roster, to); in {
+		return true, nil
+	}
+	out := &Removals{Group: g.r.ID}
+	first := g.r.Head
+	for _, b := range g.r.Rift.Gone {
+		w, s, ok := readShown(b)
+		if ok && w.Kind != roster.Demote && s.Against(g.r.Origin, g.r.order(s.Epoch), root, to) {
+			out.Removed = append(out.Removed, b)
+			if s.Group == g.r.ID && s.Epoch > 0 {
+				first = min(first, s.Epoch-1)
+			}
+		}
+	}
+	if len(out.Removed) == 0 {
+		return false, nil
+	}
+	if out.News, err = g.newsFrom(first); err != nil {
+		return false, err
+	}
+	g.word(to, root, encode(WordShown, out))
+	return false, nil
+}
+
+// newsFrom are the commits that ended epochs from one on, as far as they are kept.
+func (g *group) newsFrom(epoch uint64) ([]News, error) {
+	all, err := g.tx.Epochs(g.r.ID)
+	if err != nil {
+		return nil, err
+	}
+	var out []News
+	for _, e := range all {
+		if e.Number < epoch || len(out) == maxNews {
+			continue
+		}
+		o, err := g.epoch(e.Number)
+		if err != nil {
+			return nil, err
+		}
+		d := g.decided(e.Number)
+		if len(o.Commit) == 0 || d == nil {
+			continue
+		}
+		out = append(out, News{Epoch: e.Number, Receipt: d.Receipt.Append(nil), Content: o.Commit})
+	}
+	return out, nil
+}
+
+// hearRemovals takes removals that are shown. Commits that come along are taken like
+// any; if they do not lead there, as this device lost its way or another branch did
+// it, the word of who was senior to it, with that of a member that it was done, is
+// enough for this device to go. What it is shown of others counts when the group is
+// made again.
+func (g *group) hearRemovals(from Device, v *Removals) error {
+	if len(v.Removed) > maxShown || len(v.News) > maxNews {
+		return ErrSaid
+	}
+	if err := g.takeNews(v.News); err != nil {
+		return err
+	}
+	return g.takeRemovals(v.Removed)
+}
+
+func (g *group) takeRemovals(list [][]byte) error {
+	root := g.Self.Manifest.Root
+	for _, b := range list {
+		w, s, ok := readShown(b)
+		if !ok {
+			return ErrSaid
+		}
+		if g.r.State == Out {
+			return nil
+		}
+		if s.Group != g.r.ID || !g.credible(s) || !s.Against(g.r.Origin, g.r.order(s.Epoch), w.Root, w.Device) {
+			continue
+		}
+		g.keepGone(b)
+		if w.Kind != roster.Demote && w.Root == root && (w.Device == (Device{}) || w.Device == g.me()) {
+			if err := g.out(w.By, shownText); err != nil {
+				return err
+			}
+		}
+	}
+	g.at(g.unix())
+	return nil
+}
+
+// credible reports whether a removal can have been done without this device seeing
+// it: in a later epoch than it is in, or on another branch. An old wish does not
+// remove who was added again since.
+func (g *group) credible(s *roster.Shown) bool {
+	return s.Epoch > g.r.Head || g.r.parted() || g.r.State == Behind || g.r.State == Replaced
+}
+
+// takeNews takes commits with their receipts, oldest first: as far as they prove. A
+// device that has gone to a successor takes none.
+func (g *group) takeNews(list []News) error {
+	for i := range list {
+		n := &list[i]
+		if n.Epoch != g.r.Head || g.r.State != Active && g.r.State != Stopped {
+			continue
+		}
+		h, err := g.head()
+		if err != nil {
+			return err
+		}
+		r, err := wire.ParseReceipt(n.Receipt)
+		if err != nil || n.Content == nil {
+			return ErrSaid
+		}
+		if err := g.checkReceipt(h, &r); err != nil {
+			return nil // of another branch
+		}
+		if err := g.hearContent(h, &r, n.Content); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,217 @@
+package group
+
+import (
+	"slices"
+
+	"github.com/tacet-chat/tacet/internal/roster"
+	"github.com/tacet-chat/tacet/internal/slot"
+	"github.com/tacet-chat/tacet/internal/wire"
+)
+
+// origins checks that a group which this device is invited to is of the line that the
+// invitation names: it is the first itself, or its state has the statement by which it
+// was made, and fits it. An author cannot give itself another rank than it had.
+//
+// spec: group.md#statements
+func (g *group) origins(s *roster.State, j *Joining) error {
+	if s.Origin == nil {
+		if j.Origin != j.Group {
+			return ErrWelcome
+		}
+		return nil
+	}
+	st, err := roster.ParseStatement(s.Origin)
+	if err != nil || st.New != j.Group || st.Origin != j.Origin || !st.Makes(s) {
+		return ErrWelcome
+	}
+	return nil
+}
+
+// deadLine reports whether a state, or the receipt that goes with it, descends from a
+// slot that was shown to be settled with other content. What lost stays lost: nobody
+// is taken back there.
+//
+// spec: group.md#evidence
+func (g *group) deadLine(s *roster.State, last *wire.Receipt) bool {
+	lost := func(id, hash [32]byte) bool {
+		d := g.r.decidedSlot(id)
+		return d != nil && d.Settled && d.Receipt.Hash != hash
+	}
+	return last != nil && lost(last.ID, last.Hash) || slices.ContainsFunc(s.Past, func(p roster.Past) bool { return lost(p.ID, p.Hash) })
+}
+
+// cameIn goes on from the groups of the line in which this device was, once it has
+// entered one of them.
+func (g *group) cameIn() error {
+	h, err := g.head()
+	if err != nil {
+		return err
+	}
+	s, err := h.agreed()
+	if err != nil {
+		return err
+	}
+	if s.Origin != nil {
+		if st, err := roster.ParseStatement(s.Origin); err == nil {
+			g.r.Old = st.Old
+		}
+	}
+	l, err := g.line()
+	if err != nil {
+		return err
+	}
+	if s.Origin != nil && l.statement(g.r.ID) == nil {
+		t := Told{Statement: s.Origin}
+		if l.read(t) != nil {
+			g.r.Rift.Statements = append(g.r.Rift.Statements, t)
+		}
+	}
+	var before *group
+	for _, id := range l.ids() {
+		o := l.groups[id]
+		if o == g || o.r.State == Out || o.r.State == Replaced {
+			continue
+		}
+		if before == nil || o.r.Since > before.r.Since {
+			before = o
+		}
+	}
+	if before != nil {
+		if l.best() == g.r.ID {
+			err = l.move(before, g)
+		} else {
+			g.r.State, g.r.Next = Replaced, before.r.ID
+		}
+		if err != nil {
+			return err
+		}
+	}
+	for _, id := range l.ids() {
+		if o := l.groups[id]; o != g {
+			if err := o.save(); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// expect notes who is to be in a successor and is not yet: what is said there waits
+// for them.
+func (l *line) expect(to *group) error {
+	s := l.statement(to.r.ID)
+	if s == nil || s.Told.Roll == nil {
+		return nil
+	}
+	roll, err := roster.ParseRoll(s.Told.Roll)
+	if err != nil {
+		return nil
+	}
+	in, err := to.head()
+	if err != nil {
+		return err
+	}
+	old := l.groups[s.Old]
+	if old == nil || old.r.State == Out {
+		return nil
+	}
+	h, err := old.head()
+	if err == ErrUnknown {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	for _, x := range h.Roster {
+		_, there := leafOf(in.Roster, x.Device)
+		if !there && x.Device != l.me() && slices.Contains(roll.Members, x.Device) && !l.gone(x) &&
+			!slices.Contains(to.r.Rift.Expect, x) {
+			to.r.Rift.Expect = append(to.r.Rift.Expect, x)
+		}
+	}
+	return nil
+}
+
+// expected reports whether a device is to be in the group and is not yet.
+func (g *group) expected(d Device) bool {
+	_, ok := leafOf(g.r.Rift.Expect, d)
+	return ok
+}
+
+// expectedBy reports whether a wish takes out somebody who is to be in the group and
+// is not yet.
+func (g *group) expectedBy(w *roster.Wish) bool {
+	switch w.Kind {
+	case roster.Remove, roster.Leave, roster.Revoked:
+		return slices.ContainsFunc(g.r.Rift.Expect, func(l roster.Leaf) bool {
+			return l.Root == w.Root && (w.Device == (Device{}) || w.Device == l.Device)
+		})
+	}
+	return false
+}
+
+// lose is what a device does that is on a line of commits which lost: what it took
+// there does not count, and it asks to be added again.
+func (g *group) lose(d *Decided, winner wire.Receipt) error {
+	loser := d.Receipt
+	d.Receipt, d.Second, d.Settled = winner, &loser, true
+	last := d.Epoch
+	g.r.Decided = slices.DeleteFunc(g.r.Decided, func(o Decided) bool { return o.Epoch > last })
+	return g.lost()
+}
+
+// lost makes the device ask to be added again, since its line does not count.
+func (g *group) lost() error {
+	g.r.Rift.Lost = true
+	h, err := g.head()
+	if err != nil {
+		return err
+	}
+	h.Staged, h.dirty = nil, true
+	if w := g.r.Rift.Why; w == StopTwo || w == StopBurnt || w == StopAsked {
+		g.resume()
+	}
+	return g.behind()
+}
+
+// hearHolds takes the word of a member that a slot is settled, with the receipt for
+// what it holds. Who went another way by it is behind; who went this way counts it as
+// settled, too: it might never collect all acks.
+//
+// spec: group.md#evidence
+func (g *group) hearHolds(from Device, v *Holds) error {
+	r, err := wire.ParseReceipt(v.Receipt)
+	if err != nil {
+		return ErrSaid
+	}
+	if _, err := slot.Check(r.ID, g.r.Rift.Home.Receipt, &r); err != nil {
+		return ErrSaid
+	}
+	h, err := g.head()
+	if err != nil {
+		return err
+	}
+	if d := g.r.decidedSlot(r.ID); d != nil {
+		switch {
+		case d.Settled:
+		case d.Receipt.Hash == r.Hash:
+			if _, in := leafOf(h.Roster, from); in && d.Second != nil {
+				d.Settled = true
+				g.stopEnds()
+			}
+		default:
+			return g.lose(d, r)
+		}
+		return nil
+	}
+	s, err := h.agreed()
+	if err != nil {
+		return err
+	}
+	for _, p := range s.Past { // from before this device was there
+		if p.ID == r.ID && p.Hash != r.Hash {
+			return g.lost()
+		}
+	}
+	return nil
+}

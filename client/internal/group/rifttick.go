@@ -1,0 +1,308 @@
+package group
+
+import (
+	"slices"
+
+	"github.com/tacet-chat/tacet/internal/key"
+	"github.com/tacet-chat/tacet/internal/roster"
+)
+
+// tendRift is what rules 7 to 10 do with time. It comes first in a tick: what it
+// changes decides what else is done. It reports false if this device is in another
+// group now, or in none.
+func (g *group) tendRift() (bool, error) {
+	g.stopEnds()
+	var l *line
+	if len(g.r.Rift.Statements) > 0 {
+		var err error
+		if l, err = g.line(); err != nil {
+			return false, err
+		}
+		if err := l.follow(); err != nil {
+			return false, err
+		}
+		for _, id := range l.ids() {
+			if o := l.groups[id]; o != g {
+				if err := o.save(); err != nil {
+					return false, err
+				}
+			}
+		}
+		if g.r.State == Replaced || g.r.State == Out {
+			return false, nil
+		}
+	}
+	if g.soleIsLate() {
+		if err := g.halt(StopSole, nil); err != nil {
+			return false, err
+		}
+	}
+	if l != nil {
+		if err := g.letIn(l); err != nil {
+			return false, err
+		}
+	}
+	if err := g.inquire(); err != nil {
+		return false, err
+	}
+	if late, err := g.overdue(); err != nil {
+		return false, err
+	} else if late {
+		return false, g.remake(reasonOf(g.r.Rift.Why))
+	}
+	if err := g.takeOver(); err != nil {
+		return false, err
+	}
+	if g.r.State == Replaced {
+		return false, nil
+	}
+	return true, g.compareLists()
+}
+
+// letIn asks to be added to the successor that counts: its author, and its admins
+// again and again.
+func (g *group) letIn(l *line) error {
+	f := &g.r.Rift
+	if f.Toward == (ID{}) {
+		return nil
+	}
+	if f.LetIn != 0 && g.unix() < f.LetIn+seconds(letInEach) {
+		g.at(f.LetIn + seconds(letInEach))
+		return nil
+	}
+	s := l.statement(f.Toward)
+	if s == nil {
+		return nil
+	}
+	f.LetIn = g.unix()
+	g.at(f.LetIn + seconds(letInEach))
+	h, err := g.head()
+	if err != nil {
+		return err
+	}
+	t, err := g.treeOf(h)
+	if err != nil {
+		return err
+	}
+	to := []roster.Leaf{{Root: s.Root(), Device: s.By}}
+	for _, x := range h.Roster {
+		if x.Device != s.By && x.Device != g.me() && slices.Contains(s.Order, x.Root) {
+			to = append(to, x)
+		}
+	}
+	for _, x := range to {
+		if x.Device == g.me() {
+			continue
+		}
+		p, err := g.newPackage(x.Device, t.Suite())
+		if err != nil {
+			return err
+		}
+		g.word(x.Device, x.Root, encode(WordLetIn, &LetIn{Group: f.Toward, Package: p.Public}))
+	}
+	return nil
+}
+
+// hearLetIn adds who asks to be let in, if its removal is not known here: then it is
+// shown that.
+func (g *group) hearLetIn(from Device, root key.SignPublic, v *LetIn) error {
+	if g.r.State == Replaced {
+		l, err := g.line()
+		if err != nil {
+			return err
+		}
+		g.word(from, root, encode(WordStatements, &Stated{Origin: g.r.Origin, Said: l.told()}))
+		return nil
+	}
+	l, err := g.line()
+	if err != nil {
+		return err
+	}
+	h, err := g.head()
+	if err != nil {
+		return err
+	}
+	x := roster.Leaf{Root: root, Device: from}
+	if _, in := leafOf(h.Roster, from); in {
+		return nil // its Welcome is on its way, or it asks for its leaf as anybody does
+	}
+	for _, id := range l.ids() {
+		if o := l.groups[id]; o.r.State != Out && o.goneHere(x.Root, x.Device) {
+			_, err := o.showRemoval(from, root)
+			return err
+		}
+	}
+	if !slices.ContainsFunc(g.r.Rift.Expect, func(e roster.Leaf) bool { return e == x }) && !l.wasMember(x) {
+		return nil // nobody that this device knows of the old groups
+	}
+	if !slices.Contains(g.r.admins(), g.Self.Manifest.Root) || g.wishesAdd(from) {
+		return nil
+	}
+	g.r.Lacking = slices.DeleteFunc(g.r.Lacking, func(o Lacking) bool { return o.Device == from })
+	w := &roster.Wish{Kind: roster.Add, Root: root, Device: from, Package: v.Package}
+	if g.wish(w) != nil || g.possible(w) != nil {
+		return nil
+	}
+	return g.keepWish(w, true)
+}
+
+func (g *group) wishesAdd(d Device) bool {
+	return slices.ContainsFunc(g.openWishes(), func(w *roster.Wish) bool { return w.Kind == roster.Add && w.Device == d })
+}
+
+// wasMember reports whether a device is in the newest epoch of an older group of the
+// line.
+func (l *line) wasMember(x roster.Leaf) bool {
+	for _, id := range l.ids() {
+		g := l.groups[id]
+		if g.r.State == Out {
+			continue
+		}
+		h, err := g.head()
+		if err != nil {
+			continue
+		}
+		if o, in := leafOf(h.Roster, x.Device); in && o.Root == x.Root {
+			return true
+		}
+	}
+	return false
+}
+
+// compareLists sends the own receipts to some members once a day, and when nothing
+// was heard of anybody for an hour though something waits: a branch on which this
+// device is alone is found by that alone.
+//
+// spec: group.md#evidence
+func (g *group) compareLists() error {
+	f := &g.r.Rift
+	if f.Compared == 0 {
+		f.Compared = g.unix()
+	}
+	alone, err := g.aloneSince()
+	if err != nil {
+		return err
+	}
+	due := f.Compared + seconds(compareEach)
+	if alone != 0 {
+		due = min(due, max(alone, f.Compared)+seconds(quiet))
+	}
+	if g.unix() < due {
+		g.at(due)
+		return nil
+	}
+	f.Compared = g.unix()
+	g.at(g.unix() + seconds(compareEach))
+	if len(g.r.Decided) == 0 || f.Sole != nil {
+		return nil
+	}
+	h, err := g.head()
+	if err != nil {
+		return err
+	}
+	to := h.others()
+	if alone == 0 && len(to) > compareWith {
+		for i := range compareWith {
+			n, err := g.random(int64(len(to) - i))
+			if err != nil {
+				return err
+			}
+			to[i], to[i+int(n)] = to[i+int(n)], to[i]
+		}
+		to = to[:compareWith]
+	}
+	if to, err = g.some(to, evidenceTo); err != nil {
+		return err
+	}
+	b := encode(WordList, &Lists{Group: g.r.ID, List: g.list(), Past: g.past(), Back: true})
+	for _, x := range to {
+		g.word(x.Device, x.Root, b)
+	}
+	return nil
+}
+
+// aloneSince is since when nobody was heard though something waits for them; 0: that
+// is not so.
+func (g *group) aloneSince() (int64, error) {
+	open, err := g.unsettled()
+	if err != nil {
+		return 0, err
+	}
+	msgs, err := g.messages()
+	if err != nil {
+		return 0, err
+	}
+	since := int64(0)
+	for _, m := range msgs {
+		if since == 0 || m.Born < since {
+			since = m.Born
+		}
+	}
+	if since == 0 && !open {
+		return 0, nil
+	}
+	for _, a := range g.r.Acks {
+		since = max(since, a.At)
+	}
+	return max(since, g.r.Since), nil
+}
+
+// decideRift is a person's answer to a question of rules 7 to 10, which is not in the
+// record any more.
+func (g *group) decideRift(q Question, yes bool) error {
+	f := &g.r.Rift
+	switch q.Kind {
+	case AskRemake:
+		if !yes || f.Why == 0 || f.Why == StopRemade || f.Why == StopAsked {
+			return nil
+		}
+		return g.remake(reasonOf(f.Why))
+	case AskMembers:
+		if !yes {
+			g.r.Questions = append(g.r.Questions, q) // one can say yes later
+			return nil
+		}
+		f.Hold, f.Persons = false, nil
+		return g.tendMessages()
+	}
+	return nil
+}
+
+// fade drops the secrets of a group that was replaced, some time after: until then
+// others may write there still, or come back to it.
+//
+// spec: group.md#two-successors
+func (g *group) fade() error {
+	if g.r.Rift.Left == 0 {
+		g.r.Rift.Left = g.unix()
+		return g.save()
+	}
+	epochs, err := g.tx.Epochs(g.r.ID)
+	if err != nil {
+		return err
+	}
+	for _, e := range epochs {
+		since := e.Left
+		if since == 0 {
+			since = g.r.Rift.Left
+		}
+		if g.unix()-since >= seconds(epochLife) {
+			if err := g.drop(e.Number); err != nil {
+				return err
+			}
+			continue
+		}
+		g.at(since + seconds(epochLife))
+	}
+	return g.save()
+}
+
+// otherBranch compares lists with a member that stands in an epoch of the same number
+// and another history, but not with each word of theirs.
+func (g *group) otherBranch(from roster.Leaf) {
+	g.r.Look = g.unix()
+	if f := &g.r.Rift; g.unix()-f.Compared >= seconds(oneTry) || f.Compared == 0 {
+		f.Compared = g.unix()
+		g.word(from.Device, from.Root, encode(WordList, &Lists{Group: g.r.ID, List: g.list(), Past: g.past(), Back: true}))
+	}
+}
