@@ -57,7 +57,7 @@ const layers = `
 	client/internal/fetch:   client/transport internal/key internal/wire
 	client/internal/purse:   client/transport internal/key internal/token internal/wire
 	client/internal/vault:   client/internal/contact client/internal/convo client/internal/group client/internal/outbox client/internal/purse internal/content internal/key internal/wire
-	client:                  client/internal/... client/transport internal/addr internal/content internal/invite internal/key internal/link internal/manifest internal/pad internal/sealed internal/stream internal/token internal/wake internal/wire
+	client:                  client/internal/... client/transport internal/addr internal/content internal/invite internal/key internal/link internal/manifest internal/pad internal/roster internal/sealed internal/stream internal/token internal/wake internal/wire
 
 	client/commits: client/internal/group internal/key internal/manifest internal/roster internal/slot internal/wire
 

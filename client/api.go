@@ -39,6 +39,11 @@ type Service interface {
 	Devices(ctx context.Context) ([]Device, error)
 	RenameDevice(ctx context.Context, who, name string) (Device, error)
 	RevokeDevice(ctx context.Context, who string) (Device, error)
+	CreateGroup(ctx context.Context, o GroupOptions) (Group, error)
+	Groups(ctx context.Context) ([]Group, error)
+	GroupInfo(ctx context.Context, which string) (Group, error)
+	ChangeGroup(ctx context.Context, g GroupChange) (Group, error)
+	DecideGroup(ctx context.Context, which, question string, yes bool) (Group, error)
 
 	SetWake(ctx context.Context, o WakeOptions) (WakeStatus, error)
 	WakeOff(ctx context.Context) error
@@ -79,18 +84,34 @@ type Event struct {
 	Sent      time.Time `json:"sent"`                  // by its author's clock
 	At        time.Time `json:"at"`                    // by ours
 	Until     time.Time `json:"parked_until,omitzero"` // by our clock; zero unless State is Parked
+
+	// Of a group's conversation: Contact is who said it, if they are a contact.
+	GroupID int64  `json:"group_id,omitempty"`
+	Group   string `json:"group,omitempty"`   // its name here
+	From    string `json:"from,omitempty"`    // who said or did it; "you" for ourselves
+	Reached int    `json:"reached,omitempty"` // outgoing: how many devices have it,
+	Of      int    `json:"of,omitempty"`      // of how many
+}
+
+// Conversation is what the event is a line of: a contact's number, or minus a
+// group's.
+func (e *Event) Conversation() int64 {
+	if e.GroupID != 0 {
+		return -e.GroupID
+	}
+	return e.ContactID
 }
 
 // Outgoing is a message to send.
 type Outgoing struct {
-	To   string        `json:"to"`
+	To   string        `json:"to"` // a contact or a group
 	Text string        `json:"text"`
 	Keep time.Duration `json:"keep,omitempty"` // how long it may wait; zero: until acked
 }
 
 // Query selects events, oldest first.
 type Query struct {
-	Contact string `json:"contact,omitempty"` // all when empty
+	Contact string `json:"contact,omitempty"` // a contact or a group; all when empty
 	After   int64  `json:"after,omitempty"`
 	Limit   int    `json:"limit,omitempty"`  // newest ones; zero: all
 	Unread  bool   `json:"unread,omitempty"` // received and not marked by MarkRead
@@ -185,6 +206,7 @@ type Status struct {
 	Unread    int       `json:"unread"`
 	Requests  int       `json:"requests"`
 	Contacts  int       `json:"contacts"`
+	Groups    int       `json:"groups,omitempty"`
 	Silent    []string  `json:"silent,omitempty"` // contacts whose device does not answer just now
 	Exposure  string    `json:"exposure"`         // what the relay's operator could see, in one sentence
 	Manifest  time.Time `json:"manifest_until"`

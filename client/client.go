@@ -3,6 +3,7 @@ package client
 import (
 	"context"
 	"errors"
+	"strings"
 	"sync"
 	"time"
 
@@ -27,6 +28,7 @@ type Client struct {
 	acks   *ackClock
 	asleep *sleepers
 	purse  *purse.Purse
+	groups *groups
 
 	fetching  chan struct{}     // holds a token while batches are fetched
 	wanting   map[[32]byte]bool // realms whose tokens have run out; whoever fetches has it
@@ -82,6 +84,7 @@ func openParts(o Options) (*Client, error) {
 	c.acks = newAckClock(c)
 	c.asleep = newSleepers(c)
 	c.purse = newPurse(c)
+	c.groups = newGroups(c)
 	c.realms.pay = c.purse.Of
 	c.fetching, c.lookPurse, c.wanting = make(chan struct{}, 1), make(chan struct{}, 1), map[[32]byte]bool{}
 	c.parked = newTaker(c)
@@ -126,11 +129,17 @@ func (c *Client) wake() {
 // changed. Nothing leaves this device before the commit.
 func (c *Client) update(ctx context.Context, f func(tx vault.Store, now time.Time) (*convo.Change, error)) error {
 	var ch *convo.Change
+	var work *groupWork
 	err := c.vault.Update(ctx, func(tx *vault.Tx) (err error) {
 		if err := c.sure(tx); err != nil {
 			return err
 		}
-		ch, err = f(vault.Store{Tx: tx}, time.Now())
+		s, now := vault.Store{Tx: tx}, time.Now()
+		work = c.groups.begin()
+		if ch, err = f(s, now); err != nil {
+			return err
+		}
+		ch, err = c.groups.settle(s, now, ch)
 		return err
 	})
 	c.stored(err)
@@ -138,6 +147,7 @@ func (c *Client) update(ctx context.Context, f func(tx vault.Store, now time.Tim
 		return vaultError(err)
 	}
 	c.apply(ctx, ch)
+	c.groups.act(work)
 	return nil
 }
 
@@ -191,18 +201,37 @@ func (c *Client) apply(ctx context.Context, ch *convo.Change) {
 
 // show turns events into what faces see.
 func (c *Client) show(ctx context.Context, events []*convo.Event) []Event {
-	names := map[int64]string{}
+	out := make([]Event, len(events))
 	c.vault.View(ctx, func(tx *vault.Tx) error {
-		for _, e := range events {
-			if r, err := (vault.Store{Tx: tx}).Contact(e.Contact); err == nil {
-				names[e.Contact] = r.Name
-			}
+		s := vault.Store{Tx: tx}
+		for i, e := range events {
+			out[i] = c.shownEvent(s, e)
 		}
 		return nil
 	})
-	out := make([]Event, len(events))
-	for i, e := range events {
-		out[i] = shown(e, names[e.Contact])
+	return out
+}
+
+// shownEvent is an event as faces see it.
+func (c *Client) shownEvent(s vault.Store, e *convo.Event) Event {
+	if e.Contact >= 0 {
+		name := ""
+		if r, err := s.Contact(e.Contact); err == nil {
+			name = r.Name
+		}
+		return shown(e, name)
+	}
+	out := shown(e, "")
+	out.ContactID, out.GroupID = 0, -e.Contact
+	if l, err := s.LineOf(-e.Contact); err == nil {
+		out.Group = l.Name
+	}
+	if p := e.Group; p != nil {
+		out.Reached, out.Of = p.Reached, p.Of
+		out.From, _ = c.groups.nameOf(s, p.By)
+		if r, err := s.ContactOf(p.By); err == nil {
+			out.ContactID, out.Contact = r.ID, r.Name
+		}
 	}
 	return out
 }
@@ -221,8 +250,17 @@ func shown(e *convo.Event, name string) Event {
 		Sent: time.Unix(e.Sent, 0), At: time.Unix(e.At, 0), Until: until}
 }
 
-// find looks a contact up by our name for them, or by "#" and its number.
+// find looks a contact up by our name for them, "person:" and that name, or by "#"
+// and its number.
 func find(tx vault.Store, who string) (*contact.Record, error) {
+	r, err := findPerson(tx, who)
+	if name, ok := strings.CutPrefix(who, personPrefix); ok && errors.Is(err, contact.ErrUnknown) {
+		return findPerson(tx, name)
+	}
+	return r, err
+}
+
+func findPerson(tx vault.Store, who string) (*contact.Record, error) {
 	all, err := tx.Contacts()
 	if err != nil {
 		return nil, err

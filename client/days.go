@@ -106,7 +106,8 @@ func (k *keyring) Days(ctx context.Context, day uint64) ([]inbox.DayAddress, err
 		}
 		out = append(out, a)
 	}
-	return out, nil
+	leaves, err := k.leafDays(ctx, day)
+	return append(out, leaves...), err
 }
 
 // receiving returns the routes of ours by which something may come: those of
@@ -232,6 +233,7 @@ func (k *keyring) order(ctx context.Context, route int64, seal key.Seal, a trans
 	}
 	n = math.MaxUint64
 	k.c.vault.Update(ctx, func(tx *vault.Tx) error {
+		k.c.groups.begin() // thrown away with the rest
 		s := vault.Store{Tx: tx}
 		r, err := s.Route(route)
 		if err != nil {

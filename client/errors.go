@@ -8,10 +8,12 @@ import (
 	"github.com/tacet-chat/tacet/client/internal/contact"
 	"github.com/tacet-chat/tacet/client/internal/convo"
 	"github.com/tacet-chat/tacet/client/internal/fetch"
+	"github.com/tacet-chat/tacet/client/internal/group"
 	"github.com/tacet-chat/tacet/client/internal/purse"
 	"github.com/tacet-chat/tacet/client/internal/vault"
 	"github.com/tacet-chat/tacet/client/transport"
 	"github.com/tacet-chat/tacet/internal/invite"
+	"github.com/tacet-chat/tacet/internal/roster"
 	"github.com/tacet-chat/tacet/internal/wire"
 )
 
@@ -25,6 +27,8 @@ var pairs = []struct{ inside, outside error }{
 	{convo.ErrSent, ErrSent}, {convo.ErrEmpty, ErrEmpty}, {convo.ErrLong, ErrLong},
 	{invite.ErrNoInvite, ErrLink}, {invite.ErrCode, ErrLinkTypo}, {invite.ErrVersion, ErrLinkNewer}, {invite.ErrExpired, ErrUsed},
 	{invite.ErrSeveral, ErrSeveral}, {wire.ErrRealmLink, ErrLinkTypo}, {wire.ErrRealmLinkVersion, ErrLinkNewer}, {purse.ErrProof, ErrTokenKeys},
+	{group.ErrUnknown, ErrGroup}, {group.ErrLeft, ErrLeftGroup}, {group.ErrRight, ErrRight}, {group.ErrAsk, ErrAsk}, {roster.ErrRight, ErrRight}, {roster.ErrNobody, ErrNoMember},
+	{roster.ErrBounds, ErrGroupFull}, {roster.ErrRefused, ErrNoGroupChange}, {roster.ErrState, ErrName},
 	{invite.ErrRelay, ErrLink}, {invite.ErrSuite, ErrLinkNewer}, {invite.ErrOlder, ErrLinkOlder},
 	{fetch.ErrSize, ErrForged}, {invite.ErrForged, ErrForged}, {invite.ErrBundle, ErrForged},
 }

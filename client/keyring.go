@@ -29,6 +29,7 @@ type keyring struct {
 	periods map[periodKey]*addr.Period
 	mine    map[wire.Address]mineAddress
 	joiners map[int64]*sealed.Joiner // by route
+	leaves  map[int64]leafPlace      // by the number of a leaf's route
 }
 
 // periodKey names the keys of a route in one period. Periods of different
@@ -51,7 +52,7 @@ type mineAddress struct {
 }
 
 func newKeyring(c *Client) *keyring {
-	return &keyring{c: c, periods: map[periodKey]*addr.Period{}, mine: map[wire.Address]mineAddress{}, joiners: map[int64]*sealed.Joiner{}}
+	return &keyring{c: c, periods: map[periodKey]*addr.Period{}, mine: map[wire.Address]mineAddress{}, joiners: map[int64]*sealed.Joiner{}, leaves: map[int64]leafPlace{}}
 }
 
 // correct takes what the relay's signed time says. It moves the derivation of
@@ -123,6 +124,9 @@ func (k *keyring) now(l uint16) uint64 {
 
 // Seal makes the cells of one try of one row. It implements outbox.Sealer.
 func (k *keyring) Seal(ctx context.Context, id int64) ([]outbox.Sealed, error) {
+	if id < 0 {
+		return k.sealCopy(ctx, -id)
+	}
 	var row *convo.Row
 	var routes []*contact.RouteRecord
 	err := k.c.vault.View(ctx, func(tx *vault.Tx) (err error) {
@@ -329,7 +333,8 @@ func (k *keyring) Addresses(ctx context.Context, period uint64) ([]inbox.Address
 		}
 		out = append(out, a)
 	}
-	return out, nil
+	leaves, err := k.leafAddresses(ctx, period)
+	return append(out, leaves...), err
 }
 
 func (k *keyring) owned(r *contact.RouteRecord, t uint64) (inbox.Address, error) {
@@ -352,9 +357,13 @@ func (k *keyring) Open(ctx context.Context, route int64, a transport.Address, ce
 	k.c.opt.at(BoundaryCellArrived)
 	k.mu.Lock()
 	m, ok := k.mine[wire.Address(a)]
+	leaf, of := k.leaves[route]
 	k.mu.Unlock()
 	if !ok || m.of.route != route {
 		return inbox.Rejected, nil
+	}
+	if of {
+		return k.takeLeaf(ctx, leaf, m.seal, a, cell, false)
 	}
 	return k.take(ctx, route, m.seal, a, cell, false)
 }
@@ -418,6 +427,9 @@ func (k *keyring) commit(ctx context.Context, route int64, parked bool, f func(v
 		}
 		var ch *convo.Change
 		outcome, ch, err = f(tx, now, r)
+		if parked {
+			k.c.groups.catchUp()
+		}
 		if parked && ch != nil {
 			ch.Found, ch.Heard, ch.Again = ch.Heard, 0, nil
 		}

@@ -18,23 +18,31 @@ func ended(s State) bool { return s == OnDevice || s == Expired || s == Unsent }
 // Send commits a message: when it returns, the message is sealed in the vault
 // and will go while a process runs, until their device acks it.
 func (c *Client) Send(ctx context.Context, m Outgoing) (Event, error) {
-	var ev *convo.Event
-	var name string
+	var out Event
 	err := c.update(ctx, func(tx vault.Store, now time.Time) (*convo.Change, error) {
-		r, err := find(tx, m.To)
+		r, l, err := conversation(tx, m.To)
 		if err != nil {
 			return nil, err
 		}
-		name = r.Name
-		var ch *convo.Change
-		ev, ch, err = c.engine.Send(tx, now, r.ID, m.Text, m.Keep)
+		if l != nil {
+			ev, err := c.sendGroup(tx, now, l, m)
+			if err != nil {
+				return nil, err
+			}
+			out = c.shownEvent(tx, ev)
+			return &convo.Change{Events: []*convo.Event{ev}}, nil
+		}
+		ev, ch, err := c.engine.Send(tx, now, r.ID, m.Text, m.Keep)
+		if err == nil {
+			out = shown(ev, r.Name)
+		}
 		return ch, err
 	})
 	if err != nil {
 		return Event{}, err
 	}
 	c.opt.at(BoundarySendCommitted)
-	return shown(ev, name), nil
+	return out, nil
 }
 
 // Await waits until a message has reached a state, or one from which it never
@@ -81,6 +89,9 @@ func (c *Client) event(ctx context.Context, seq int64) (Event, error) {
 // Unsend takes back a message of which nothing has left this device.
 func (c *Client) Unsend(ctx context.Context, seq int64) (Event, error) {
 	err := c.update(ctx, func(tx vault.Store, now time.Time) (*convo.Change, error) {
+		if e, err := tx.Event(seq); err == nil && e.Contact < 0 {
+			return nil, convo.ErrSent // every member's copy is sealed: some may have left
+		}
 		return c.engine.Unsend(tx, now, seq)
 	})
 	if err != nil {
@@ -96,11 +107,15 @@ func (c *Client) Read(ctx context.Context, q Query) ([]Event, error) {
 		s := vault.Store{Tx: tx}
 		var id int64
 		if q.Contact != "" {
-			r, err := find(s, q.Contact)
+			r, l, err := conversation(s, q.Contact)
 			if err != nil {
 				return err
 			}
-			id = r.ID
+			if l != nil {
+				id = -l.ID
+			} else {
+				id = r.ID
+			}
 		}
 		read := map[int64]int64{}
 		if q.Unread {
@@ -110,6 +125,13 @@ func (c *Client) Read(ctx context.Context, q Query) ([]Event, error) {
 			}
 			for _, r := range people {
 				read[r.ID] = r.Read
+			}
+			lines, err := s.Lines()
+			if err != nil {
+				return err
+			}
+			for _, l := range lines {
+				read[-l.ID] = l.Read
 			}
 		}
 		events = nil
@@ -139,6 +161,18 @@ func (c *Client) Read(ctx context.Context, q Query) ([]Event, error) {
 // conversation.
 func (c *Client) MarkRead(ctx context.Context, seq int64) error {
 	return c.update(ctx, func(tx vault.Store, now time.Time) (*convo.Change, error) {
+		e, err := tx.Event(seq)
+		if err != nil {
+			return nil, err
+		}
+		if e.Contact < 0 {
+			l, err := tx.LineOf(-e.Contact)
+			if err != nil || seq <= l.Read {
+				return nil, err
+			}
+			l.Read = seq
+			return nil, tx.PutLine(l)
+		}
 		return c.engine.MarkRead(tx, now, seq)
 	})
 }

@@ -26,51 +26,61 @@ import (
 
 // Errors that callers branch on. Others wrap what they name.
 var (
-	ErrExists       = errors.New("there is a profile in this directory already")
-	ErrMissing      = errors.New("there is no profile in this directory")
-	ErrPassphrase   = errors.New("wrong passphrase")
-	ErrDamaged      = errors.New("the vault is damaged")
-	ErrNewer        = errors.New("the vault was written by a newer version")
-	ErrFull         = errors.New("the disk is full; nothing was changed")
-	ErrLocked       = errors.New("another process owns this profile")
-	ErrContact      = errors.New("no such contact")
-	ErrName         = errors.New("that name is taken")
-	ErrNoInvite     = errors.New("no such invite")
-	ErrLink         = errors.New("this is not an invite link")
-	ErrSeveral      = errors.New("there is more than one invite link in this text")
-	ErrLinkTypo     = errors.New("the invite link has a typing error")
-	ErrLinkNewer    = errors.New("the invite link is of a newer version")
-	ErrLinkOlder    = errors.New("the invite link is of an older version, whose sessions are weaker")
-	ErrUsed         = errors.New("used by another device, revoked or expired; ask for a new link")
-	ErrForged       = errors.New("what the relay keeps for this link was not made by the link's maker")
-	ErrRelayKey     = errors.New("the relay does not have the key that was pinned")
-	ErrFronted      = errors.New("TLS to the relay ends in a program in front of it, which is weaker and was not allowed")
-	ErrOwnInvite    = errors.New("this invite is your own")
-	ErrKnown        = errors.New("you already have this contact")
-	ErrStopped      = errors.New("sending to this contact is stopped until you decide")
-	ErrNotYet       = errors.New("accept the request before you answer")
-	ErrRefusedTo    = errors.New("nothing can be sent to this contact")
-	ErrGone         = errors.New("no such message, or it is not waiting any more")
-	ErrSent         = errors.New("too late: the message has left this device")
-	ErrEmpty        = errors.New("the message is empty")
-	ErrLong         = errors.New("the message is too long")
-	ErrState        = errors.New("the contact is not in a state that allows this")
-	ErrWords        = errors.New("these are not 24 valid recovery words")
-	ErrNoRelay      = errors.New("no relay is set: accept an invite or name one")
-	ErrNetwork      = errors.New("the relay cannot be reached")
-	ErrForeign      = fmt.Errorf("%w: what answers in its place is no relay", ErrNetwork)
-	ErrRealmUsed    = errors.New("the realm invite was used up, has expired or was taken back")
-	ErrRealmShut    = errors.New("the realm takes no new members")
-	ErrNeedInvite   = errors.New("the relay is for members, and this link does not make you one")
-	ErrNoTokens     = errors.New("the relay wants tokens, and there is none to pay it with")
-	ErrTokenKeys    = errors.New("the relay shows other keys for tokens than it should")
-	ErrEndpoint     = errors.New("this is not a push endpoint that the gateway pushes to")
-	ErrNoGateway    = errors.New("this relay is no wake gateway")
-	ErrSameOperator = errors.New("the gateway runs under the key of your own relay")
-	ErrPushService  = errors.New("the push service was not reached or did not take the push")
-	ErrNoWake       = errors.New("no push endpoint is set and proven")
-	ErrRunning      = errors.New("already running")
-	ErrClosed       = errors.New("the profile was closed")
+	ErrExists        = errors.New("there is a profile in this directory already")
+	ErrMissing       = errors.New("there is no profile in this directory")
+	ErrPassphrase    = errors.New("wrong passphrase")
+	ErrDamaged       = errors.New("the vault is damaged")
+	ErrNewer         = errors.New("the vault was written by a newer version")
+	ErrFull          = errors.New("the disk is full; nothing was changed")
+	ErrLocked        = errors.New("another process owns this profile")
+	ErrContact       = errors.New("no such contact")
+	ErrName          = errors.New("that name is taken")
+	ErrNoInvite      = errors.New("no such invite")
+	ErrLink          = errors.New("this is not an invite link")
+	ErrSeveral       = errors.New("there is more than one invite link in this text")
+	ErrLinkTypo      = errors.New("the invite link has a typing error")
+	ErrLinkNewer     = errors.New("the invite link is of a newer version")
+	ErrLinkOlder     = errors.New("the invite link is of an older version, whose sessions are weaker")
+	ErrUsed          = errors.New("used by another device, revoked or expired; ask for a new link")
+	ErrForged        = errors.New("what the relay keeps for this link was not made by the link's maker")
+	ErrRelayKey      = errors.New("the relay does not have the key that was pinned")
+	ErrFronted       = errors.New("TLS to the relay ends in a program in front of it, which is weaker and was not allowed")
+	ErrOwnInvite     = errors.New("this invite is your own")
+	ErrKnown         = errors.New("you already have this contact")
+	ErrStopped       = errors.New("sending to this contact is stopped until you decide")
+	ErrNotYet        = errors.New("accept the request before you answer")
+	ErrRefusedTo     = errors.New("nothing can be sent to this contact")
+	ErrGone          = errors.New("no such message, or it is not waiting any more")
+	ErrSent          = errors.New("too late: the message has left this device")
+	ErrEmpty         = errors.New("the message is empty")
+	ErrLong          = errors.New("the message is too long")
+	ErrState         = errors.New("the contact is not in a state that allows this")
+	ErrWords         = errors.New("these are not 24 valid recovery words")
+	ErrNoRelay       = errors.New("no relay is set: accept an invite or name one")
+	ErrNetwork       = errors.New("the relay cannot be reached")
+	ErrForeign       = fmt.Errorf("%w: what answers in its place is no relay", ErrNetwork)
+	ErrRealmUsed     = errors.New("the realm invite was used up, has expired or was taken back")
+	ErrRealmShut     = errors.New("the realm takes no new members")
+	ErrNeedInvite    = errors.New("the relay is for members, and this link does not make you one")
+	ErrNoTokens      = errors.New("the relay wants tokens, and there is none to pay it with")
+	ErrTokenKeys     = errors.New("the relay shows other keys for tokens than it should")
+	ErrEndpoint      = errors.New("this is not a push endpoint that the gateway pushes to")
+	ErrNoGateway     = errors.New("this relay is no wake gateway")
+	ErrSameOperator  = errors.New("the gateway runs under the key of your own relay")
+	ErrPushService   = errors.New("the push service was not reached or did not take the push")
+	ErrNoWake        = errors.New("no push endpoint is set and proven")
+	ErrGroup         = errors.New("no such group")
+	ErrTwo           = errors.New("a person and a group are called so; write person:NAME or group:NAME")
+	ErrNoMember      = errors.New("nobody of that name is in the group")
+	ErrLeftGroup     = errors.New("you are not in this group any more")
+	ErrRight         = errors.New("only an admin of the group can do that")
+	ErrAsk           = errors.New("the group asks you something first: see `tacet group show`")
+	ErrNoGroupChange = errors.New("the change would change nothing, or leave the group without an admin")
+	ErrGroupFull     = errors.New("there is no room for that in the group now")
+	ErrNoQuestion    = errors.New("the group asks nothing of that kind")
+	ErrKeepGroup     = errors.New("a message to a group waits until everybody has it; it cannot end before")
+	ErrRunning       = errors.New("already running")
+	ErrClosed        = errors.New("the profile was closed")
 )
 
 // Relay is what the client needs of a relay beside the transport contract.
@@ -122,6 +132,9 @@ type Options struct {
 	Boundary func(name string)
 	// AckMean is the mean delay of acks; zero means 5 s (the everyday preset).
 	AckMean time.Duration
+	// Spread is over how long this device spreads changes of groups that it commits, so
+	// that members seldom race; zero means 30 s, below zero none waits.
+	Spread time.Duration
 	// Park is how long what waits for a contact may be kept at their relay while
 	// they are away; zero means 7 days (the everyday preset), below zero nothing
 	// is. Hellos are kept until their invite ends.
@@ -151,6 +164,12 @@ const (
 	BoundaryParkNoted       = "park: noted"       // the vault knows until when
 	BoundaryTakenArrived    = "taken: arrived"    // a parked cell came; nothing was opened
 	BoundaryTakenCommitted  = "taken: committed"  // opened and committed; the relay still has it
+
+	BoundaryGroupCommitted = "group: committed" // what a group wants done is in the vault; nothing of it left
+	BoundaryGroupPut       = "group: put"       // a copy that is no row left
+	BoundarySlotAsked      = "slot: asked"      // a slot is about to be read or put
+	BoundarySlotAnswered   = "slot: answered"   // the realm answered; not committed
+	BoundarySlotCommitted  = "slot: committed"  // what the answer means is in the vault
 
 	BoundaryTokenTaken   = purse.BoundaryTaken  // a token is out of the vault; not presented
 	BoundaryBatchAsked   = purse.BoundaryAsked  // a batch's seed is in the vault; the request was not made
@@ -183,6 +202,7 @@ func Boundaries() []string {
 	return []string{BoundarySendCommitted, BoundaryOfferSealed, BoundaryOfferAnswered, BoundaryOfferNoted, BoundaryCellArrived,
 		BoundaryCellCommitted, BoundaryAckSealed, BoundaryAckPut, BoundaryRowRemoved, BoundaryInviteCommitted, BoundaryHelloCommitted,
 		BoundaryParkSealed, BoundaryParkAnswered, BoundaryParkNoted, BoundaryTakenArrived, BoundaryTakenCommitted,
+		BoundaryGroupCommitted, BoundaryGroupPut, BoundarySlotAsked, BoundarySlotAnswered, BoundarySlotCommitted,
 		BoundaryTokenTaken, BoundaryBatchAsked, BoundaryBatchStored, BoundaryMemberJoined}
 }
 

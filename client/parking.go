@@ -81,7 +81,11 @@ func (p parker) Park(ctx context.Context, ids []int64) ([]outbox.Kept, error) {
 	}
 	all, parcels := make([]outbox.Kept, len(ids)), make([]parcel, len(ids))
 	for i, id := range ids {
-		parcels[i], all[i].Err = p.c.keys.parcelOf(ctx, id, p.hours)
+		if id < 0 {
+			parcels[i], all[i].Err = p.c.keys.parkCopy(ctx, -id, int(p.c.opt.parkFor()/time.Hour))
+		} else {
+			parcels[i], all[i].Err = p.c.keys.parcelOf(ctx, id, p.hours)
+		}
 		all[i].Err = parkError(all[i].Err)
 	}
 	p.c.opt.at(BoundaryParkSealed)
@@ -189,8 +193,10 @@ func parkError(err error) error {
 		return nil
 	case errors.Is(err, convo.ErrGone):
 		return outbox.ErrGone
-	case errors.Is(err, contact.ErrUnknown):
+	case errors.Is(err, contact.ErrUnknown), errors.Is(err, outbox.ErrNoRoute):
 		return outbox.ErrNoRoute
+	case errors.Is(err, outbox.ErrGone):
+		return outbox.ErrGone
 	case errors.Is(err, transport.ErrNothing), errors.Is(err, contact.ErrNoDays), errors.Is(err, errShort):
 		return outbox.ErrNoPark
 	}
@@ -204,6 +210,12 @@ func (p parker) note(ctx context.Context, ids []int64, all []outbox.Kept) error 
 		sum := &convo.Change{}
 		for i, k := range all {
 			if k.Err != nil {
+				continue
+			}
+			if ids[i] < 0 {
+				if err := p.c.groups.keepCopy(tx, -ids[i], k.Until.Unix()); err != nil {
+					return nil, err
+				}
 				continue
 			}
 			ch, err := p.c.engine.Parked(tx, ids[i], k.Until.Unix())

@@ -16,11 +16,12 @@ import (
 
 // Rows of the vault's meta table.
 const (
-	metaIdentity = 1 // device.Identity
-	metaProfile  = 2 // profile
-	metaBack     = 4 // how often this device said today that it is back
-	metaTaken    = 5 // taken
-	metaWake     = 6 // wakeState
+	metaIdentity = 1  // device.Identity
+	metaProfile  = 2  // profile
+	metaBack     = 4  // how often this device said today that it is back
+	metaTaken    = 5  // taken
+	metaWake     = 6  // wakeState
+	metaReceipts = 16 // roster.Home
 )
 
 // profile is what a person set.
@@ -160,6 +161,10 @@ func (c *Client) load(ctx context.Context) error {
 		c.engine = &convo.Engine{Self: id, Rand: c.opt.rand(), Name: c.profile.Name}
 		c.engine.Online, c.engine.Gifts, c.engine.Keep = c.connected, gifts{c}, c.keepIdentity
 		c.engine.Home = convo.Home{Realm: c.profile.Realm, Live: c.profile.Live}
+		c.engine.Groups = c.groups
+		if _, err := c.groups.setHome(tx); err != nil {
+			return err
+		}
 		st, err := readWake(tx)
 		if err != nil {
 			return err

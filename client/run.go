@@ -62,6 +62,7 @@ func (c *Client) Run(ctx context.Context) error {
 	start(c.buy)
 	start(c.greet)
 	start(c.linker.run)
+	start(c.groups.run)
 	start(c.watch)
 	wg.Wait()
 	c.mu.Lock()
@@ -261,6 +262,11 @@ func (s rowStore) Items(ctx context.Context) (items []outbox.Item, err error) {
 				items = append(items, item(r))
 			}
 		}
+		if err != nil {
+			return err
+		}
+		copies, err := s.c.groups.copyItems(vault.Store{Tx: tx})
+		items = append(items, copies...)
 		return err
 	})
 	return items, err
@@ -269,6 +275,11 @@ func (s rowStore) Items(ctx context.Context) (items []outbox.Item, err error) {
 // Mark notes what the relay said of a row.
 func (s rowStore) Mark(ctx context.Context, id int64, st outbox.State) error {
 	s.c.opt.at(BoundaryOfferAnswered)
+	if id < 0 {
+		err := s.c.groups.markCopy(ctx, -id, st)
+		s.c.opt.at(BoundaryOfferNoted)
+		return err
+	}
 	to := convo.Offered
 	if st == outbox.Live {
 		to = convo.Live

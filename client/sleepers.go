@@ -31,6 +31,9 @@ func newSleepers(c *Client) *sleepers {
 
 // Wake implements outbox.Waker.
 func (s *sleepers) Wake(peer int64) {
+	if peer < 0 {
+		return // a device in a group: its owner gives tickets to contacts only
+	}
 	s.mu.Lock()
 	s.ids = append(s.ids, peer) // once for each silence: few
 	s.mu.Unlock()

@@ -71,6 +71,9 @@ func (c *Client) Status(ctx context.Context) (Status, error) {
 		if st.Waiting, err = s.WaitingRows(0); err != nil {
 			return err
 		}
+		if err := c.groups.count(s, &st); err != nil {
+			return err
+		}
 		if st.Wake, err = wakeStatus(tx); err != nil {
 			return err
 		}

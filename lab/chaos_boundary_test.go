@@ -18,8 +18,9 @@ var (
 	answers = []string{client.BoundaryOfferAnswered, client.BoundaryOfferNoted}       // unless an ack is quicker
 
 	// What two people who are there together, on a relay that neither parks nor
-	// wants tokens, do not cross: TestChaosOfParking, and package client.
+	// wants tokens, do not cross: TestChaosOfParking, TestChaosOfGroups, and package client.
 	elsewhere = []string{client.BoundaryParkSealed, client.BoundaryParkAnswered, client.BoundaryParkNoted, client.BoundaryTakenArrived, client.BoundaryTakenCommitted,
+		client.BoundaryGroupCommitted, client.BoundaryGroupPut, client.BoundarySlotAsked, client.BoundarySlotAnswered, client.BoundarySlotCommitted,
 		client.BoundaryTokenTaken, client.BoundaryBatchAsked, client.BoundaryBatchStored, client.BoundaryMemberJoined}
 
 	inviting  = []string{client.BoundaryInviteCommitted, client.BoundaryOfferSealed, client.BoundaryCellArrived, client.BoundaryCellCommitted, client.BoundaryRowRemoved, client.BoundarySendCommitted}

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -64,7 +63,7 @@ type room struct {
 	a  *app
 	p  *profile
 	c  console
-	to client.Contact // whom lines go to; ID 0: nobody yet
+	to partner // whom lines go to; zero: nobody yet
 
 	mark    marker
 	queued  map[int64]time.Time    // typed here and not yet told to be anywhere
@@ -84,11 +83,11 @@ func (r *room) talk(ctx context.Context, args []string, plain bool) error {
 		return err
 	}
 	if len(args) == 1 {
-		if r.to, err = r.p.named(ctx, args[0]); err != nil {
+		if r.to, err = r.p.partner(ctx, args[0]); err != nil {
 			return err
 		}
 	} else if one := talkable(people); len(one) == 1 {
-		r.to = one[0]
+		r.to = personOf(one[0])
 	}
 	if r.c, err = r.a.console(plain); err != nil {
 		return err
@@ -165,8 +164,8 @@ func (r *room) open(ctx context.Context) (*told, error) {
 	if err != nil {
 		return nil, err
 	}
-	if r.to.ID != 0 {
-		last, err := r.p.Read(ctx, client.Query{Contact: fmt.Sprintf("#%d", r.to.ID), Limit: firstLines})
+	if r.to.talk != 0 {
+		last, err := r.p.Read(ctx, client.Query{Contact: r.to.ref, Limit: firstLines})
 		if err != nil {
 			return nil, err
 		}
@@ -182,11 +181,11 @@ func (r *room) open(ctx context.Context) (*told, error) {
 	if _, err := r.mark.begin(ctx); err != nil {
 		return nil, err
 	}
-	if r.to.ID == 0 {
+	if r.to.talk == 0 {
 		r.c.tell("/help tells what can be typed, /quit ends. @NAME turns to somebody.")
 	} else {
-		r.c.tell("/help tells what can be typed, /quit ends. Lines go to " + text.Name(r.to.Name) + ".")
-		r.c.turn(text.Name(r.to.Name))
+		r.c.tell("/help tells what can be typed, /quit ends. Lines go to " + text.Name(r.to.name) + ".")
+		r.c.turn(text.Name(r.to.name))
 	}
 	r.look(ctx)
 	return t, t.seed(ctx, r.p)
@@ -210,7 +209,7 @@ func (r *room) event(ctx context.Context, e seen) error {
 		return nil
 	}
 	r.c.print(text.Event(e.Event, now, r.c.style()))
-	if e.State == client.Told {
+	if e.State == client.Told && e.GroupID == 0 {
 		if c, err := r.p.contact(ctx, e.ContactID); err == nil && c.State == "request" {
 			n := text.Name(c.Name)
 			r.c.tell("/accept " + n + " or /decline " + n)
@@ -265,11 +264,11 @@ func (r *room) say(ctx context.Context, s string) {
 	if strings.TrimSpace(s) == "" {
 		return
 	}
-	if r.to.ID == 0 {
+	if r.to.talk == 0 {
 		r.c.fail(&text.Failure{What: "the line goes to nobody", Means: "Nothing was sent.", Hint: "@NAME turns to somebody, /who lists everybody"})
 		return
 	}
-	e, err := r.p.Send(ctx, client.Outgoing{To: fmt.Sprintf("#%d", r.to.ID), Text: s})
+	e, err := r.p.Send(ctx, client.Outgoing{To: r.to.ref, Text: s})
 	if err != nil {
 		r.c.fail(err)
 		return

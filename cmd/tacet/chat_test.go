@@ -9,13 +9,22 @@ import (
 )
 
 func TestLinesFindTheirAddressee(t *testing.T) {
-	people := []client.Contact{{ID: 1, Name: "Bob"}, {ID: 2, Name: "Bob Miller"}, {ID: 3, Name: "zoë"}, {ID: 4, Name: "x: y"}, {ID: 5, Name: "漢字"}}
+	people := []client.Contact{{ID: 1, Name: "Bob"}, {ID: 2, Name: "Bob Miller"}, {ID: 3, Name: "zoë"}, {ID: 4, Name: "x: y"}, {ID: 5, Name: "漢字"}, {ID: 6, Name: "both"}}
+	all := []partner{groupOf(client.Group{ID: 1, Name: "walkers"}), groupOf(client.Group{ID: 2, Name: "Both"})}
+	for _, c := range people {
+		all = append(all, personOf(c))
+	}
 	for _, c := range []struct {
 		line string
 		id   int64
 		rest string
 	}{
 		{"Bob hi", 1, "hi"},
+		{"walkers hi", -1, "hi"},
+		{"#g1 hi", -1, "hi"},
+		{"both hi", 0, "hi"}, // a person and a group
+		{"group:Both hi", -2, "hi"},
+		{"person:both, hi", 6, "hi"},
 		{"bob", 1, ""},
 		{"BOB: hi", 1, "hi"},
 		{"Bob, hi", 1, "hi"},
@@ -32,9 +41,9 @@ func TestLinesFindTheirAddressee(t *testing.T) {
 		{" Bob", 0, ""},
 		{"\xff", 0, ""},
 	} {
-		got, rest, ok := addressee(people, c.line)
-		if ok != (c.id != 0) || got.ID != c.id || ok && rest != c.rest {
-			t.Errorf("%q: got contact %d and %q, want %d and %q", c.line, got.ID, rest, c.id, c.rest)
+		got, rest, ok := addressee(all, c.line)
+		if ok != (c.id != 0 || strings.HasPrefix(c.line, "both")) || got.talk != c.id || ok && rest != c.rest {
+			t.Errorf("%q: got conversation %d and %q, want %d and %q", c.line, got.talk, rest, c.id, c.rest)
 		}
 	}
 }
@@ -43,7 +52,7 @@ func FuzzAddressee(f *testing.F) {
 	f.Add("Bob hi", "Bob")
 	f.Add("\xe6\xbc", "\xe6\xbc\xa2")
 	f.Fuzz(func(t *testing.T, line, name string) {
-		_, rest, ok := addressee([]client.Contact{{ID: 1, Name: name}}, line)
+		_, rest, ok := addressee([]partner{personOf(client.Contact{ID: 1, Name: name})}, line)
 		if ok && !strings.HasSuffix(strings.TrimSpace(line), rest) {
 			t.Errorf("line %q, name %q: got rest %q, which is not its end", line, name, rest)
 		}

@@ -42,35 +42,47 @@ func (r *room) typed(ctx context.Context, line string) (quit bool, err error) {
 // address turns to the contact whose name the line begins with, and sends the
 // rest.
 func (r *room) address(ctx context.Context, line string) {
-	people, err := r.p.Contacts(ctx)
+	all, err := r.p.partners(ctx)
 	if err != nil {
 		r.c.fail(err)
 		return
 	}
-	c, rest, ok := addressee(people, line)
+	c, rest, ok := addressee(all, line)
+	if ok && c.talk == 0 {
+		r.c.fail(client.ErrTwo)
+		return
+	}
 	if !ok {
 		r.c.fail(&text.Failure{What: "no such contact", Means: "Nothing was sent.", Hint: "/who lists everybody; @@ begins a line that goes to whom you talk to", Err: client.ErrContact})
 		return
 	}
 	r.to = c
-	r.c.turn(text.Name(c.Name))
+	r.c.turn(text.Name(c.name))
 	if rest == "" {
-		r.c.tell("lines go to " + text.Name(c.Name) + " now")
+		r.c.tell("lines go to " + text.Name(c.name) + " now")
 		return
 	}
 	r.say(ctx, rest)
 }
 
-// addressee finds the contact with the longest name that the line begins with.
-func addressee(people []client.Contact, line string) (best client.Contact, rest string, ok bool) {
-	for _, c := range people {
-		for _, name := range []string{text.Line(c.Name), text.Name(c.Name), fmt.Sprintf("#%d", c.ID)} {
+// addressee finds the person or group with the longest name that the line begins
+// with. Of a name that two have it finds nobody in particular: the zero partner.
+func addressee(all []partner, line string) (best partner, rest string, ok bool) {
+	for _, c := range all {
+		said := "person:"
+		if c.talk < 0 {
+			said = "group:"
+		}
+		for _, name := range []string{text.Line(c.name), text.Name(c.name), c.ref, said + text.Line(c.name)} {
 			after, found := cutFold(line, name)
 			if next, _ := utf8.DecodeRuneInString(after); !found || unicode.IsLetter(next) || unicode.IsDigit(next) {
 				continue
 			}
-			if !ok || len(name) > len(line)-len(rest) {
+			switch n := len(line) - len(rest); {
+			case !ok || len(name) > n:
 				best, rest, ok = c, after, true
+			case len(name) == n && best.ref != c.ref:
+				best = partner{}
 			}
 		}
 	}
@@ -131,7 +143,14 @@ func (r *room) who(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if len(people) == 0 {
+	groups, err := r.p.Groups(ctx)
+	if err != nil {
+		return err
+	}
+	for _, g := range groups {
+		r.c.tell(text.Name(g.Name) + ": " + text.GroupState(g))
+	}
+	if len(people)+len(groups) == 0 {
 		r.c.tell("nobody yet: `tacet invite new`, or `tacet accept LINK`")
 	}
 	for _, c := range people {
@@ -156,8 +175,8 @@ func (r *room) reread(ctx context.Context, rest string) error {
 		}
 	}
 	q := client.Query{Limit: n}
-	if r.to.ID != 0 {
-		q.Contact = fmt.Sprintf("#%d", r.to.ID)
+	if r.to.talk != 0 {
+		q.Contact = r.to.ref
 	}
 	events, err := r.p.Read(ctx, q)
 	for _, e := range events {
@@ -175,8 +194,8 @@ func (r *room) answer(ctx context.Context, who string, answer client.Answer) err
 		return err
 	}
 	r.c.tell(text.Name(c.Name) + ": " + text.Relation(c))
-	if answer == client.AnswerAccept && r.to.ID == 0 {
-		r.to = c
+	if answer == client.AnswerAccept && r.to.talk == 0 {
+		r.to = personOf(c)
 		r.c.turn(text.Name(c.Name))
 	}
 	return nil

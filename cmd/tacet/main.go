@@ -117,7 +117,7 @@ func commands(a *app) *cobra.Command {
 		}
 	}
 	group("start", initCommand(a), recoverCommand(a), inviteCommand(a), acceptCommand(a))
-	group("people", requestsCommand(a), contactsCommand(a), verifyCommand(a))
+	group("people", requestsCommand(a), contactsCommand(a), verifyCommand(a), groupCommand(a))
 	group("messages", chatCommand(a), sendCommand(a), readCommand(a), unsendCommand(a))
 	group("profile", statusCommand(a), deviceCommand(a), doctorCommand(a), wakeCommand(a), passphraseCommand(a))
 	root.AddCommand(versionCommand(a))

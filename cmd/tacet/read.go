@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -23,7 +22,7 @@ func readCommand(a *app) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "read [NAME]",
 		Short: "Read messages, and follow what comes",
-		Long: `Read messages, of everybody or of one contact. With --follow it stays, shows what
+		Long: `Read messages, of everybody, of one contact or of one group. With --follow it stays, shows what
 comes and how messages of yours move on, and moves them.
 
 With --json it prints one object a line. A message that moves on is printed
@@ -60,14 +59,13 @@ again, with the same seq and its new state.`,
 }
 
 func (a *app) read(ctx context.Context, p *profile, r *reading) error {
-	var only int64 // the contact, if one was named
+	var only int64 // the conversation, if one was named
 	if r.query.Contact != "" {
-		c, err := p.named(ctx, r.query.Contact)
+		c, err := p.partner(ctx, r.query.Contact)
 		if err != nil {
 			return err
 		}
-		only = c.ID
-		r.query.Contact = fmt.Sprintf("#%d", c.ID) // a name may change meanwhile
+		only, r.query.Contact = c.talk, c.ref // a name may change meanwhile
 	}
 	t, err := p.begin(ctx)
 	if err != nil {
@@ -96,7 +94,7 @@ func (a *app) read(ctx context.Context, p *profile, r *reading) error {
 	}
 	a.say("Following; ctrl-C ends it.")
 	err = p.follow(ctx, t, func(e client.Event, before bool) error {
-		if only != 0 && e.ContactID != only {
+		if only != 0 && e.Conversation() != only {
 			m.skip(e)
 			return nil
 		}
@@ -145,7 +143,7 @@ type marker struct {
 	off   bool // this command marks nothing
 	only  int64
 	shown *told
-	held  map[int64]bool // contacts with something older that was not shown
+	held  map[int64]bool // conversations with something older that was not shown
 }
 
 // begin marks what was shown and returns how much is left unread.
@@ -159,9 +157,9 @@ func (m *marker) begin(ctx context.Context) (left int, err error) {
 	for _, e := range unread {
 		if _, ok := m.shown.state[e.Seq]; !ok {
 			left++
-			m.held[e.ContactID] = true
-		} else if !m.held[e.ContactID] {
-			marks[e.ContactID] = e.Seq
+			m.held[e.Conversation()] = true
+		} else if !m.held[e.Conversation()] {
+			marks[e.Conversation()] = e.Seq
 		}
 	}
 	if m.off {
@@ -177,7 +175,7 @@ func (m *marker) begin(ctx context.Context) (left int, err error) {
 
 // mark marks one more event that was shown.
 func (m *marker) mark(ctx context.Context, e client.Event) error {
-	if m.off || e.Out || m.held[e.ContactID] {
+	if m.off || e.Out || m.held[e.Conversation()] {
 		return nil
 	}
 	return m.p.MarkRead(ctx, e.Seq)
@@ -186,6 +184,6 @@ func (m *marker) mark(ctx context.Context, e client.Event) error {
 // skip notes that an event was not shown.
 func (m *marker) skip(e client.Event) {
 	if !e.Out {
-		m.held[e.ContactID] = true
+		m.held[e.Conversation()] = true
 	}
 }

@@ -35,7 +35,7 @@ func sendCommand(a *app) *cobra.Command {
 		Long: `Send a message: TEXT, or standard input if there is none. It is safe on this
 device before anything else happens, and stays until their device acks it.
 
-Then the command waits for the state that --wait names, and says where the
+To a group it goes to every member, each copy by itself. Then the command waits for the state that --wait names, and says where the
 message is: queued here, offered, parked at their relay, live (a device has
 it), on their device.
 If --wait was given and the state is not reached in time, it exits with 3.`,
@@ -103,11 +103,11 @@ func (a *app) send(ctx context.Context, m client.Outgoing, want client.State, wi
 		return err
 	}
 	moving := !p.mine() && st.Running
-	name := text.Name(e.Contact)
+	name := text.Name(text.With(e))
 	if a.json {
 		err = a.printJSON(e)
 	} else {
-		err = a.print(fmt.Sprintf("#%d to %s: %s\n", e.Seq, name, text.State(e.State)))
+		err = a.print(fmt.Sprintf("#%d to %s: %s\n", e.Seq, name, where(e)))
 	}
 	if err != nil {
 		return err
@@ -134,7 +134,7 @@ func (a *app) climb(ctx context.Context, p *profile, e client.Event, want client
 	defer stop()
 	defer a.progress.Stop()
 	for rank(e.State) >= 0 && rank(e.State) < rank(want) {
-		a.progress.Start(fmt.Sprintf("#%d to %s: %s", e.Seq, text.Name(e.Contact), text.State(e.State)))
+		a.progress.Start(fmt.Sprintf("#%d to %s: %s", e.Seq, text.Name(text.With(e)), where(e)))
 		next, err := p.Await(ctx, e.Seq, ladder[rank(e.State)+1])
 		if next.Seq == e.Seq {
 			e = next
@@ -177,7 +177,7 @@ person's device.`,
 				case a.json:
 					return a.printJSON(e)
 				}
-				return a.print(fmt.Sprintf("#%d to %s: %s\n", e.Seq, text.Name(e.Contact), text.State(e.State)))
+				return a.print(fmt.Sprintf("#%d to %s: %s\n", e.Seq, text.Name(text.With(e)), where(e)))
 			})
 		},
 	}

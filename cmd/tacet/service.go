@@ -121,3 +121,28 @@ func (p *profile) RenameDevice(ctx context.Context, who, name string) (client.De
 func (p *profile) RevokeDevice(ctx context.Context, who string) (client.Device, error) {
 	return do(ctx, p, false, func(s client.Service) (client.Device, error) { return s.RevokeDevice(ctx, who) })
 }
+
+// CreateGroup is client.Service's.
+func (p *profile) CreateGroup(ctx context.Context, o client.GroupOptions) (client.Group, error) {
+	return do(ctx, p, false, func(s client.Service) (client.Group, error) { return s.CreateGroup(ctx, o) })
+}
+
+// Groups is client.Service's.
+func (p *profile) Groups(ctx context.Context) ([]client.Group, error) {
+	return do(ctx, p, true, func(s client.Service) ([]client.Group, error) { return s.Groups(ctx) })
+}
+
+// GroupInfo is client.Service's.
+func (p *profile) GroupInfo(ctx context.Context, which string) (client.Group, error) {
+	return do(ctx, p, true, func(s client.Service) (client.Group, error) { return s.GroupInfo(ctx, which) })
+}
+
+// ChangeGroup is client.Service's.
+func (p *profile) ChangeGroup(ctx context.Context, g client.GroupChange) (client.Group, error) {
+	return do(ctx, p, false, func(s client.Service) (client.Group, error) { return s.ChangeGroup(ctx, g) })
+}
+
+// DecideGroup is client.Service's.
+func (p *profile) DecideGroup(ctx context.Context, which, question string, yes bool) (client.Group, error) {
+	return do(ctx, p, false, func(s client.Service) (client.Group, error) { return s.DecideGroup(ctx, which, question, yes) })
+}

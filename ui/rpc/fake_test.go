@@ -41,8 +41,9 @@ func (f *fake) notes() []string {
 
 // What the fake answers: every field has a value, so that none can get lost.
 var (
-	at      = time.Date(2026, 3, 10, 14, 30, 0, 5, time.UTC)
-	event   = client.Event{Seq: 7, ContactID: 2, Contact: "bob", ID: "0102", Out: true, Text: "hi\n\u202e<&>\u0000", State: client.Live, Sent: at, At: at.Add(1)}
+	at    = time.Date(2026, 3, 10, 14, 30, 0, 5, time.UTC)
+	event = client.Event{Seq: 7, ContactID: 2, Contact: "bob", ID: "0102", Out: true, Text: "hi\n\u202e<&>\u0000", State: client.Live, Sent: at, At: at.Add(1),
+		GroupID: 5, Group: "walkers", From: "ada", Reached: 1, Of: 2}
 	contact = client.Contact{ID: 2, Name: "bob", Claimed: "Bob", State: "accepted", Verified: true, Relay: "r.example", Warning: "w", Stopped: true, Waiting: 3, Unread: 4, Since: at}
 	invite  = client.Invite{ID: 3, Link: "tacet://r/i#x", Label: "l", Uses: 2, Used: 1, Ask: true, Expires: at, State: "open", Online: true}
 	preview = client.Preview{Link: "l", Name: "n", Relay: "r", RelayKey: "k", SafetyNumber: "1 2", Expires: at, OneUse: true, Asks: true}
@@ -52,7 +53,10 @@ var (
 	pushed = client.Pushed{Kind: client.PushedWake, Events: []client.Event{event}, Connected: true, Running: true}
 	linked = client.Link{Version: 4, Stage: client.LinkSending, Code: "c", Online: true, Expires: at, Device: "d", Tries: 2, Rows: 5, Total: 6, Sent: 7, Way: "relay", Reason: "r", Trouble: "t"}
 	device = client.Device{Number: 2, Name: "n", Key: "k", This: true, Root: true, Revoked: true, Heard: at}
-	check  = client.Check{Name: "n", State: "ok", Text: "t", Hint: "h"}
+	group  = client.Group{ID: 5, Name: "walkers", State: "active", Admin: true, Epoch: 3, Relay: "r", Timer: 4, Shared: true, Hybrid: true,
+		Members: []client.GroupMember{{Name: "bob", ContactID: 2, Root: "aa", You: true, Rank: 1, Devices: 2}}, Waiting: 1, Unread: 2, Changes: []string{"c"},
+		Questions: []client.GroupQuestion{{ID: "q", Text: "t"}}, Since: at}
+	check = client.Check{Name: "n", State: "ok", Text: "t", Hint: "h"}
 )
 
 func (f *fake) Status(context.Context) (client.Status, error) { return status, f.note("Status") }
@@ -113,6 +117,21 @@ func (f *fake) Unsend(_ context.Context, seq int64) (client.Event, error) {
 }
 func (f *fake) Read(_ context.Context, q client.Query) ([]client.Event, error) {
 	return []client.Event{event, event}, f.note("Read", q)
+}
+func (f *fake) CreateGroup(_ context.Context, o client.GroupOptions) (client.Group, error) {
+	return group, f.note("CreateGroup", o)
+}
+func (f *fake) Groups(context.Context) ([]client.Group, error) {
+	return []client.Group{group, group}, f.note("Groups")
+}
+func (f *fake) GroupInfo(_ context.Context, which string) (client.Group, error) {
+	return group, f.note("GroupInfo", which)
+}
+func (f *fake) ChangeGroup(_ context.Context, g client.GroupChange) (client.Group, error) {
+	return group, f.note("ChangeGroup", g)
+}
+func (f *fake) DecideGroup(_ context.Context, which, question string, yes bool) (client.Group, error) {
+	return group, f.note("DecideGroup", which, question, yes)
 }
 func (f *fake) MarkRead(_ context.Context, seq int64) error { return f.note("MarkRead", seq) }
 

@@ -92,6 +92,8 @@ var known = []error{
 	client.ErrCode, client.ErrCodeNewer, client.ErrCodeUsed, client.ErrCodeOver, client.ErrNoLink, client.ErrLinking, client.ErrDigits,
 	client.ErrNotRoot, client.ErrUnlinked, client.ErrGivenUp, client.ErrPack, client.ErrDevices, client.ErrDevice, client.ErrThisDevice,
 	client.ErrRootStays,
+	client.ErrGroup, client.ErrTwo, client.ErrNoMember, client.ErrLeftGroup, client.ErrRight, client.ErrAsk, client.ErrNoQuestion, client.ErrKeepGroup,
+	client.ErrNoGroupChange, client.ErrGroupFull,
 }
 
 // lines reads lines of at most limit bytes. What no line break ends is no line:

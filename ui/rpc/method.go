@@ -61,6 +61,11 @@ type (
 	pushParams struct {
 		Body []byte `json:"body"`
 	}
+	decideParams struct {
+		Group    string `json:"group"`
+		Question string `json:"question"`
+		Yes      bool   `json:"yes"`
+	}
 	none struct{}
 )
 
@@ -132,7 +137,14 @@ func methods(s client.Service) map[string]method {
 			return s.RenameDevice(ctx, p.Who, p.Name)
 		}),
 		"RevokeDevice": on(func(ctx context.Context, p whoParams) (client.Device, error) { return s.RevokeDevice(ctx, p.Who) }),
-		"Doctor":       on(func(ctx context.Context, _ none) ([]client.Check, error) { return s.Doctor(ctx) }),
+		"CreateGroup":  on(s.CreateGroup),
+		"Groups":       on(func(ctx context.Context, _ none) ([]client.Group, error) { return s.Groups(ctx) }),
+		"GroupInfo":    on(func(ctx context.Context, p whoParams) (client.Group, error) { return s.GroupInfo(ctx, p.Who) }),
+		"ChangeGroup":  on(s.ChangeGroup),
+		"DecideGroup": on(func(ctx context.Context, p decideParams) (client.Group, error) {
+			return s.DecideGroup(ctx, p.Group, p.Question, p.Yes)
+		}),
+		"Doctor": on(func(ctx context.Context, _ none) ([]client.Check, error) { return s.Doctor(ctx) }),
 	}
 }
 

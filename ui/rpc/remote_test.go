@@ -66,7 +66,18 @@ var all = map[string]func(context.Context, client.Service) (any, error){
 	"Devices":      func(ctx context.Context, s client.Service) (any, error) { return s.Devices(ctx) },
 	"RenameDevice": func(ctx context.Context, s client.Service) (any, error) { return s.RenameDevice(ctx, "#2", "n") },
 	"RevokeDevice": func(ctx context.Context, s client.Service) (any, error) { return s.RevokeDevice(ctx, "#2") },
-	"Doctor":       func(ctx context.Context, s client.Service) (any, error) { return s.Doctor(ctx) },
+	"CreateGroup": func(ctx context.Context, s client.Service) (any, error) {
+		return s.CreateGroup(ctx, client.GroupOptions{Name: "walkers", People: []string{"bob"}, Size: 3})
+	},
+	"Groups":    func(ctx context.Context, s client.Service) (any, error) { return s.Groups(ctx) },
+	"GroupInfo": func(ctx context.Context, s client.Service) (any, error) { return s.GroupInfo(ctx, "walkers") },
+	"ChangeGroup": func(ctx context.Context, s client.Service) (any, error) {
+		return s.ChangeGroup(ctx, client.GroupChange{Group: "walkers", Action: client.GroupTimer, Who: "bob", Name: "n", Timer: 5})
+	},
+	"DecideGroup": func(ctx context.Context, s client.Service) (any, error) {
+		return s.DecideGroup(ctx, "walkers", "q", true)
+	},
+	"Doctor": func(ctx context.Context, s client.Service) (any, error) { return s.Doctor(ctx) },
 }
 
 func TestEveryMethodIsCalled(t *testing.T) {

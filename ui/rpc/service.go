@@ -162,3 +162,28 @@ func (r *Remote) RenameDevice(ctx context.Context, who, name string) (client.Dev
 func (r *Remote) RevokeDevice(ctx context.Context, who string) (client.Device, error) {
 	return ask[client.Device](ctx, r, "RevokeDevice", whoParams{who})
 }
+
+// CreateGroup is client.Service's.
+func (r *Remote) CreateGroup(ctx context.Context, o client.GroupOptions) (client.Group, error) {
+	return ask[client.Group](ctx, r, "CreateGroup", o)
+}
+
+// Groups is client.Service's.
+func (r *Remote) Groups(ctx context.Context) ([]client.Group, error) {
+	return ask[[]client.Group](ctx, r, "Groups", none{})
+}
+
+// GroupInfo is client.Service's.
+func (r *Remote) GroupInfo(ctx context.Context, which string) (client.Group, error) {
+	return ask[client.Group](ctx, r, "GroupInfo", whoParams{which})
+}
+
+// ChangeGroup is client.Service's.
+func (r *Remote) ChangeGroup(ctx context.Context, g client.GroupChange) (client.Group, error) {
+	return ask[client.Group](ctx, r, "ChangeGroup", g)
+}
+
+// DecideGroup is client.Service's.
+func (r *Remote) DecideGroup(ctx context.Context, which, question string, yes bool) (client.Group, error) {
+	return ask[client.Group](ctx, r, "DecideGroup", decideParams{which, question, yes})
+}

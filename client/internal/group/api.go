@@ -42,6 +42,9 @@ type Engine struct {
 	// Hybrid is up to how many leaves a new group takes the hybrid suite; above it
 	// suite 3. Zero: 16.
 	Hybrid int
+	// Spread is over how long commits of adds and settings are spread, so that devices
+	// seldom race. Zero: 30 s; below zero: none waits.
+	Spread time.Duration
 }
 
 // Self is who this device is.

@@ -13,6 +13,17 @@ import (
 // then others may have made it.
 const commitWithin = 30
 
+// spread is over how many seconds commits are spread.
+func (w *work) spread() int64 {
+	switch {
+	case w.Spread == 0:
+		return commitWithin
+	case w.Spread < 0:
+		return 0
+	}
+	return seconds(w.Spread)
+}
+
 // schedule plans a commit if there is something to commit that this device may:
 // removals at once, all else at a random time.
 //
@@ -30,7 +41,7 @@ func (g *group) schedule() error {
 			g.r.Try = g.unix()
 		}
 	case g.r.Try == 0:
-		n, err := g.random(commitWithin + 1)
+		n, err := g.random(g.spread() + 1)
 		if err != nil {
 			return err
 		}

@@ -19,6 +19,7 @@ func (e *Engine) Hear(tx Tx, now time.Time, from Device, root key.SignPublic, pa
 	if err := w.hear(from, root, payload, false); err != nil {
 		return nil, err
 	}
+	w.ch.Heard = append(w.ch.Heard, from)
 	return w.ch, nil
 }
 

@@ -99,6 +99,7 @@ func (g *group) take(o *opened, payload []byte) (shown bool, err error) {
 		return false, ErrSender
 	}
 	o.dirty = true
+	g.ch.Heard = append(g.ch.Heard, from.Device)
 	s, err := ParseSaid(got.Plain)
 	if err != nil {
 		return false, err
