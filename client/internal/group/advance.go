@@ -281,7 +281,7 @@ func (g *group) applied(e *entering, next *opened) error {
 	for _, o := range g.r.Wishes {
 		if carried[o.ID] {
 			o.Applied, o.In = next.Number, g.r.ID
-		} else if w, err := roster.ParseWish(o.Wish); err != nil || w.Kind == roster.ReAdd && again[w.Device] {
+		} else if w, err := o.read(); err != nil || w.Kind == roster.ReAdd && again[w.Device] {
 			continue
 		}
 		keep = append(keep, o)

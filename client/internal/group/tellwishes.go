@@ -60,7 +60,7 @@ func (g *group) canCommit(w *roster.Wish) (bool, error) {
 func (g *group) tellWishes() error {
 	for i := range g.r.Wishes {
 		o := &g.r.Wishes[i]
-		w, err := roster.ParseWish(o.Wish)
+		w, err := o.read()
 		if err != nil || !o.Own || w.By != g.me() || o.Applied != 0 && o.In == g.r.ID {
 			continue
 		}

@@ -174,7 +174,7 @@ func (g *group) keepWish(w *roster.Wish, ours bool) error {
 	}
 	of := 0
 	for _, o := range g.r.Wishes {
-		if p, err := roster.ParseWish(o.Wish); err == nil && p.By == w.By {
+		if p, err := o.read(); err == nil && p.By == w.By {
 			of++
 		}
 	}
@@ -225,7 +225,7 @@ func (g *group) openWishes() []*roster.Wish {
 		if o.Applied != 0 && o.In == g.r.ID {
 			continue
 		}
-		if w, err := roster.ParseWish(o.Wish); err == nil {
+		if w, err := o.read(); err == nil {
 			out = append(out, w)
 		}
 	}
@@ -264,7 +264,7 @@ func (g *group) decided(epoch uint64) *Decided {
 func (g *group) settleWishes(bad map[roster.WishID]error) error {
 	var keep []Wanted
 	for _, o := range g.r.Wishes {
-		w, err := roster.ParseWish(o.Wish)
+		w, err := o.read()
 		if err != nil {
 			continue
 		}
@@ -317,4 +317,13 @@ func devicesOf(w *roster.Wish) []Device {
 func wishMark(id roster.WishID) wire.MessageID {
 	h := key.Hash("tacet/v1/group/done", id[:])
 	return wire.MessageID(h[:])
+}
+
+// read reads a wish that is kept: its signature was checked when it came.
+func (o *Wanted) read() (*roster.Wish, error) {
+	w := new(roster.Wish)
+	if err := decode(o.Wish, w); err != nil {
+		return nil, err
+	}
+	return w, nil
 }
