@@ -159,8 +159,17 @@ func TestRemovedWhileAway(t *testing.T) {
 		w, id, p := four(t, 24)
 		dan := p[3]
 		dan.on = false
+		p[1].send(id, "dan does not get this any more")
+		w.settle(time.Minute)
+		if len(p[1].rows) != 1 {
+			t.Fatalf("got %d rows, want the one for dan", len(p[1].rows))
+		}
 		if err := p[0].remove(id, dan); err != nil {
 			t.Fatal(err)
+		}
+		w.settle(10 * time.Minute)
+		if len(p[1].rows) != 0 {
+			t.Errorf("got %d rows, want that what waited for dan ended", len(p[1].rows))
 		}
 		w.settle(16 * 24 * time.Hour)
 		if gone {
