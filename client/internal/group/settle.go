@@ -41,9 +41,6 @@ func (g *group) settle() error {
 		if d := g.decided(e.Number); d != nil && done {
 			d.Settled = true
 		}
-		if err := g.withdrawFrom(e.Number); err != nil {
-			return err
-		}
 		if err := g.drop(e.Number); err != nil {
 			return err
 		}
@@ -70,21 +67,4 @@ func (g *group) everybody(h *opened) (head, low uint64, err error) {
 		head, low = min(head, a.Head), min(low, a.Low)
 	}
 	return head, low, nil
-}
-
-// withdrawFrom takes back the copies that wait in an epoch which is to be deleted:
-// where they went is known from it alone.
-func (g *group) withdrawFrom(n uint64) error {
-	msgs, err := g.messages()
-	if err != nil {
-		return err
-	}
-	for _, m := range msgs {
-		if m.Epoch == n {
-			if err := g.withdraw(m); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
 }
