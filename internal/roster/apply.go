@@ -390,12 +390,17 @@ func (a *applying) finish() (*Plan, error) {
 		return nil, ErrLast
 	}
 	s := a.next
-	s.Admins = slices.DeleteFunc(s.Admins, func(r key.SignPublic) bool {
-		return !slices.ContainsFunc(a.leaves, func(l Leaf) bool { return l.Root == r })
-	})
-	if len(s.Admins) == 0 {
+	leaf := func(in []Leaf, r key.SignPublic) bool {
+		return slices.ContainsFunc(in, func(l Leaf) bool { return l.Root == r })
+	}
+	// An admin who had no leaf before is one of a group that was made again, who is
+	// not in it yet: they keep their rank.
+	s.Admins = slices.DeleteFunc(s.Admins, func(r key.SignPublic) bool { return leaf(a.c.Leaves, r) && !leaf(a.leaves, r) })
+	if !slices.ContainsFunc(s.Admins, func(r key.SignPublic) bool { return leaf(a.leaves, r) }) {
 		// Succession: the person whose leaf stands most to the left.
-		s.Admins = append(s.Admins, slices.MinFunc(a.leaves, func(x, y Leaf) int { return cmp.Compare(x.Index, y.Index) }).Root)
+		if r := slices.MinFunc(a.leaves, func(x, y Leaf) int { return cmp.Compare(x.Index, y.Index) }).Root; len(s.Admins) < MaxAdmins {
+			s.Admins = append(s.Admins, r)
+		}
 	}
 	if a.c.Slot != (Past{}) {
 		if slices.ContainsFunc(s.Past, func(p Past) bool { return p.ID == a.c.Slot.ID }) {

@@ -77,6 +77,7 @@ type Rift struct {
 	Hold    bool             `cbor:"32,keyasint,omitempty"` // nothing is written until the person has said yes
 	Persons []key.SignPublic `cbor:"33,keyasint,omitempty"` // of Hold: the last roster that was accepted
 	Left    int64            `cbor:"36,keyasint,omitempty"` // when it was replaced
+	Askers  []Asker          `cbor:"37,keyasint,omitempty"` // who asked, and is answered once the relay was tried
 	Lost    bool             `cbor:"35,keyasint,omitempty"` // it was shown that its line of commits does not count
 	Expect  []roster.Leaf    `cbor:"34,keyasint,omitempty"` // who is to be in a successor and is not yet: their messages wait
 }
@@ -87,6 +88,15 @@ type Reply struct {
 	Kind roster.AnswerKind `cbor:"2,keyasint"`
 	Head uint64            `cbor:"3,keyasint"`
 	At   int64             `cbor:"4,keyasint"` // when it was asked: it counts for an hour from then
+}
+
+// Asker is a member who asked whether the group can go on.
+type Asker struct {
+	Device Device         `cbor:"1,keyasint"`
+	Root   key.SignPublic `cbor:"2,keyasint"`
+	Ask    [16]byte       `cbor:"3,keyasint"`
+	Head   uint64         `cbor:"4,keyasint"`
+	At     int64          `cbor:"5,keyasint"`
 }
 
 // Ordered is the order of admins from an epoch on.

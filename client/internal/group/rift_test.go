@@ -90,6 +90,47 @@ func (w *town) burn(s *somebody) {
 	w.relays[0].stores[1][sl.ID] = make([]byte, wire.BlobClasses[2])
 }
 
+// Counterexample C3: a senior who was cut off makes the group again with somebody whom
+// a junior removed meanwhile.
+func TestASeniorWhoWasCutOffBringsNobodyBackUnasked(t *testing.T) {
+	w := newTown(t, 2, "Ada", "Bob", "Cyd")
+	ada, bob, cyd := w.people[0], w.people[1], w.people[2]
+	old := w.found(2)
+	w.cutOff(ada, bob, cyd)
+	w.vanish(ada, old)
+	ada.answers(group.AskRemake, true)
+	// Bob cannot hear Ada, removes Cyd and makes another.
+	w.must(bob.remove(old, cyd))
+	w.hours(2)
+	bob.answers(group.AskRemake, true)
+	w.hours(1)
+	if bob.now().ID == old || ada.now().ID == bob.now().ID {
+		t.Fatal("there are no two successors")
+	}
+	w.heal()
+	w.hours(1)
+	if bob.now().ID != ada.now().ID {
+		t.Fatal("Bob did not go to the successor of the more senior")
+	}
+	if err := bob.says("secret"); err == nil && cyd.heard("secret") > 0 {
+		t.Fatal("Bob writes to Cyd, whom he removed")
+	}
+	// His wish goes on there.
+	w.hours(1)
+	w.together(ada, bob)
+	if cyd.now() != nil {
+		t.Error("Cyd is still in a group")
+	}
+	if bob.asked(group.AskMembers) {
+		bob.answers(group.AskMembers, true)
+	}
+	w.must(bob.says("after"))
+	w.minutes(2)
+	if ada.heard("after") != 1 || cyd.heard("after")+cyd.heard("secret") != 0 {
+		t.Errorf("Ada heard it %d times, Cyd %d", ada.heard("after"), cyd.heard("after"))
+	}
+}
+
 // Counterexample C4: a removed admin who does not know it makes the group again.
 func TestARemovedAdminWhoMakesTheGroupAgainIsShownItsRemoval(t *testing.T) {
 	w := newTown(t, 2, "Ada", "Bob", "Cyd")
@@ -121,5 +162,89 @@ func TestARemovedAdminWhoMakesTheGroupAgainIsShownItsRemoval(t *testing.T) {
 	w.minutes(2)
 	if ada.heard("after") != 1 || bob.heard("after") != 0 {
 		t.Errorf("Ada heard it %d times, Bob %d", ada.heard("after"), bob.heard("after"))
+	}
+}
+
+// Counterexample C5: one half reaches the relay, the other does not. The half that
+// does goes on, and nothing that it did is lost.
+func TestWhereItWorksForSomeNothingIsMadeAgainByItself(t *testing.T) {
+	w := newTown(t, 2, "Ada", "Bob", "Cyd", "Dan", "Eve", "Fay")
+	ada, bob, cyd, dan := w.people[0], w.people[1], w.people[2], w.people[3]
+	old := w.found(2)
+	w.blind[ada], w.blind[cyd] = true, true
+	w.must(ada.want(old, roster.Wish{Kind: roster.Rename, Text: "village"}))
+	w.days(8)
+	for _, s := range w.people {
+		if s.now().ID != old {
+			t.Fatalf("%s made the group again, though it works for others", s.name)
+		}
+	}
+	// What Bob commits reaches them by the members.
+	w.must(bob.remove(old, dan))
+	w.hours(8)
+	w.together(ada, bob, cyd, w.people[4], w.people[5])
+	if ada.now().Name != "village" {
+		t.Errorf("Ada's wish was not done by Bob: the name is %q", ada.now().Name)
+	}
+	w.heal()
+	w.hours(13)
+	if ada.now().State != group.Active || !ada.told(group.EventWell, "") {
+		t.Errorf("the stop did not end when the relay answered: %+v", ada.now())
+	}
+}
+
+func TestAfterSevenDaysHalfOfTheLeavesSuffice(t *testing.T) {
+	if testing.Short() {
+		t.Skip("days go by")
+	}
+	w := newTown(t, 2, "Ada", "Bob", "Cyd", "Dan")
+	ada, bob, cyd := w.people[0], w.people[1], w.people[2]
+	old := w.found(2)
+	w.people[3].off = true
+	w.vanish(ada, old)
+	w.days(6)
+	if ada.now().ID != old || bob.now().ID != old {
+		t.Fatal("it was made again before seven days, and nobody said so")
+	}
+	w.must(cyd.says("meanwhile"))
+	w.days(2)
+	w.together(ada, bob, cyd)
+	if ada.now().ID == old {
+		t.Fatal("it was not made again though over half stopped")
+	}
+	w.people[3].off = false
+	w.hours(14)
+	w.together(w.people...)
+	for _, s := range w.people {
+		if s != cyd && s.heard("meanwhile") != 1 {
+			t.Errorf("%s heard it %d times", s.name, s.heard("meanwhile"))
+		}
+	}
+}
+
+func TestFewerThanHalfNeedAPersonsWord(t *testing.T) {
+	if testing.Short() {
+		t.Skip("days go by")
+	}
+	w := newTown(t, 2, "Ada", "Bob", "Cyd", "Dan")
+	ada := w.people[0]
+	old := w.found(1)
+	w.people[2].off, w.people[3].off = true, true
+	w.vanish(ada, old)
+	w.days(9)
+	if ada.now().ID != old {
+		t.Fatal("made again by two of four")
+	}
+	ada.answers(group.AskRemake, true)
+	w.hours(1)
+	w.together(ada, w.people[1])
+	w.must(ada.says("after")) // goes to all who are to be in it
+	w.people[2].off, w.people[3].off = false, false
+	w.hours(14)
+	w.together(w.people...)
+	for _, s := range w.people[1:] {
+		if s.heard("after") != 1 {
+			t.Errorf("%s heard it %d times", s.name, s.heard("after"))
+		}
 	}
 }

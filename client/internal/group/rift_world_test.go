@@ -38,6 +38,7 @@ type somebody struct {
 	side   int // which store a lying relay shows
 	events []group.Event
 	out    []parcel
+	late   []parcel // for the next step
 }
 
 // parcel is something on its way to a device.
@@ -141,6 +142,9 @@ func (s *somebody) took(ch *group.Change) {
 		s.w.trace("%s event %d of %x: %s", s.name, e.Kind, e.Group[:3], e.Text)
 	}
 	for _, k := range ch.Removed {
+		s.late = slices.DeleteFunc(s.late, func(p parcel) bool {
+			return p.copy.Group == k.Group && p.copy.Epoch == k.Epoch && p.copy.Leaf == k.Leaf && p.copy.Message == k.Message
+		})
 		s.out = slices.DeleteFunc(s.out, func(p parcel) bool {
 			return p.copy != nil && p.copy.Group == k.Group && p.copy.Epoch == k.Epoch && p.copy.Leaf == k.Leaf && p.copy.Message == k.Message
 		})
@@ -253,7 +257,9 @@ func (w *town) give(from, to *somebody, p parcel) {
 		return ch, err
 	})
 	w.trace("%s -> %s copy epoch %d: %v", from.name, to.name, p.copy.Epoch, err)
-	_ = err // an epoch that is not here, or a group that was left: it is said again if it must be
+	if errors.Is(err, group.ErrUnknown) && p.copy.Keep {
+		from.late = append(from.late, p) // it is a member and has not entered yet: an outbox tries again
+	}
 }
 
 // pass lets time go by in steps.
@@ -262,6 +268,7 @@ func (w *town) pass(d, step time.Duration) {
 	for end := w.now.Add(d); w.now.Before(end); {
 		w.now = w.now.Add(step)
 		for _, s := range w.people {
+			s.out, s.late = append(s.out, s.late...), nil
 			if s.off {
 				continue
 			}
@@ -276,7 +283,7 @@ func (w *town) pass(d, step time.Duration) {
 // minutes lets some minutes go by.
 func (w *town) minutes(n int) { w.t.Helper(); w.pass(time.Duration(n)*time.Minute, 30*time.Second) }
 func (w *town) hours(n int)   { w.t.Helper(); w.pass(time.Duration(n)*time.Hour, 7*time.Minute) }
-func (w *town) days(n int)    { w.t.Helper(); w.pass(time.Duration(n)*24*time.Hour, 29*time.Minute) }
+func (w *town) days(n int)    { w.t.Helper(); w.pass(time.Duration(n)*24*time.Hour, 97*time.Minute) }
 
 // found makes a group of all who are there, with the first as its admin; the next
 // ones are promoted.

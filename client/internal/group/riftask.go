@@ -84,25 +84,78 @@ func (g *group) hearInquiry(from Device, root key.SignPublic, v *Inquiry) error 
 	if err := g.compare(from, root, v.List); err != nil {
 		return err
 	}
-	out := &Reported{List: g.list(), Removed: g.r.Rift.Gone}
-	a := roster.Answer{Group: g.r.ID, Ask: v.Ask, Head: g.r.Head}
-	if a.Kind, out.Said, err = g.standing(v); err != nil {
+	kind, said, err := g.standing(v)
+	if err != nil {
 		return err
 	}
-	if out.News, err = g.newsFrom(v.Head); err != nil {
+	x := Asker{Device: from, Root: root, Ask: v.Ask, Head: v.Head, At: g.unix()}
+	if kind == 0 { // this device has not looked for hours: it looks, and says then
+		f := &g.r.Rift
+		f.Askers = slices.DeleteFunc(f.Askers, func(o Asker) bool { return o.Device == from })
+		f.Askers = append(f.Askers, x)
+		g.r.Look, g.r.Asked = g.unix(), 0
+		return g.calls(false)
+	}
+	return g.report(x, kind, said)
+}
+
+// answerAskers answers who waits for what the relay says to this device.
+func (g *group) answerAskers() error {
+	f := &g.r.Rift
+	var keep []Asker
+	for _, x := range f.Askers {
+		kind := roster.AnswerKind(0)
+		switch {
+		case f.Answered >= x.At:
+			kind = roster.WorksFor
+		case f.Tried >= x.At:
+			kind = roster.IStop
+			if err := g.bind(); err != nil {
+				return err
+			}
+		}
+		switch {
+		case kind != 0:
+			if err := g.report(x, kind, nil); err != nil {
+				return err
+			}
+		case g.unix()-x.At < seconds(bound):
+			keep = append(keep, x)
+		}
+	}
+	f.Askers = keep
+	return nil
+}
+
+// bind makes this device commit nothing for an hour.
+func (g *group) bind() error {
+	if err := g.halt(StopAsked, nil); err != nil {
+		return err
+	}
+	if f := &g.r.Rift; f.Why == StopAsked {
+		f.Until = g.unix() + seconds(bound)
+		g.at(f.Until)
+	}
+	return nil
+}
+
+func (g *group) report(to Asker, kind roster.AnswerKind, said []Told) (err error) {
+	out := &Reported{List: g.list(), Removed: g.r.Rift.Gone, Said: said}
+	a := roster.Answer{Group: g.r.ID, Ask: to.Ask, Head: g.r.Head, Kind: kind}
+	if out.News, err = g.newsFrom(to.Head); err != nil {
 		return err
 	}
 	a.Sign(g.Self.Sign)
 	if out.Answer, err = a.Append(nil); err != nil {
 		return err
 	}
-	g.word(from, root, encode(WordAnswer, out))
+	g.word(to.Device, to.Root, encode(WordAnswer, out))
 	return nil
 }
 
 // standing is what this device answers: a successor, if it knows one that counts; that
 // it works, if its relay answered within the hour and the evidence does not hold; else
-// that it stops, which binds it for an hour.
+// that it stops, which binds it for an hour. 0: the relay has to be tried first.
 func (g *group) standing(v *Inquiry) (roster.AnswerKind, []Told, error) {
 	l, err := g.line()
 	if err != nil {
@@ -119,23 +172,15 @@ func (g *group) standing(v *Inquiry) (roster.AnswerKind, []Told, error) {
 	}
 	f := &g.r.Rift
 	fine := f.Answered != 0 && g.unix()-f.Answered < seconds(silence)
-	if v.Why == StopGone && !fine {
-		g.r.Look = g.unix() // perhaps it answers now
-	}
 	switch {
 	case holds || f.Why != 0 && f.Why != StopAsked:
 	case v.Why == StopSole: // what it asks for is a wish of its own: who commits is for seniors
 	case v.Why == StopGone && fine, v.Why != StopGone:
 		return roster.WorksFor, nil, nil
+	case f.Tried == 0 || g.unix()-f.Tried >= seconds(silence):
+		return 0, nil, nil
 	}
-	if err := g.halt(StopAsked, nil); err != nil {
-		return 0, nil, err
-	}
-	if f.Why == StopAsked {
-		f.Until = g.unix() + seconds(bound)
-		g.at(f.Until)
-	}
-	return roster.IStop, nil, nil
+	return roster.IStop, nil, g.bind()
 }
 
 // hearReport takes an answer: what it proves is taken in any case, what it says counts
@@ -171,6 +216,12 @@ func (w *work) hearReport(from Device, root key.SignPublic, v *Reported) error {
 		if f.Why == StopBurnt && a.Kind == roster.WorksFor && a.Head > f.Epoch {
 			// What this device cannot read is a commit for others: it lost its way.
 			return g.behind()
+		}
+		if late, err := g.overdue(); late || err != nil {
+			if err != nil {
+				return err
+			}
+			return g.remake(reasonOf(f.Why))
 		}
 		return g.offerRemake()
 	})

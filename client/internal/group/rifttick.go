@@ -12,6 +12,9 @@ import (
 // group now, or in none.
 func (g *group) tendRift() (bool, error) {
 	g.stopEnds()
+	if err := g.answerAskers(); err != nil {
+		return false, err
+	}
 	var l *line
 	if len(g.r.Rift.Statements) > 0 {
 		var err error
