@@ -278,6 +278,30 @@ func TestBurntSlots(t *testing.T) {
 		"no state": func(w *world, _ []*device, tree group.Tree, s *roster.State) ([]byte, error) {
 			return stage(tree, w, group.StageParams{})
 		},
+		"a removal that nobody wished": func(w *world, p []*device, tree group.Tree, s *roster.State) ([]byte, error) {
+			e := p[2].epoch(tree.ID(), tree.Epoch())
+			d := p[2].record(tree.ID()).Decided
+			last := d[len(d)-1]
+			c := &roster.Commit{Origin: tree.ID(), State: s, Leaves: e.Roster, Born: s.Born, Slot: roster.Past{ID: last.Slot, Hash: last.Receipt.Hash}}
+			for _, l := range e.Roster {
+				if l.Device == p[2].id() {
+					c.Maker = l
+				}
+			}
+			plan, err := roster.Apply(c)
+			if err != nil {
+				return nil, err
+			}
+			b, err := plan.State.Append(nil)
+			if err != nil {
+				return nil, err
+			}
+			carried, err := roster.Carry(nil)
+			if err != nil {
+				return nil, err
+			}
+			return stage(tree, w, group.StageParams{State: b, Carried: carried, Remove: []uint32{0}})
+		},
 		"a forged wish": func(w *world, p []*device, tree group.Tree, s *roster.State) ([]byte, error) {
 			wish := &roster.Wish{Group: tree.ID(), Kind: roster.Promote, Root: p[2].person()}
 			wish.Sign(p[2].eng.Self.Sign)

@@ -391,3 +391,31 @@ func TestNoPackage(t *testing.T) {
 	w.settle(24 * time.Hour)
 	w.together(id, ann, ben)
 }
+
+// TestShownOnce: a message whose ack never came is encrypted again once its keys are
+// gone, and is not shown again.
+func TestShownOnce(t *testing.T) {
+	w, id, p := four(t, 32)
+	ben, dan := p[1], p[3]
+	w.drop = func(from, to *device) bool { return from == dan && to == ben }
+	m := ben.send(id, "once")
+	w.settle(time.Minute)
+	p[0].want(id, roster.Wish{Kind: roster.Rename, Text: "runs"})
+	w.settle(15 * 24 * time.Hour)
+	var epoch uint64
+	ben.disk.Update(func(tx group.Tx) error {
+		v, err := tx.Message(id, m)
+		if err == nil {
+			epoch = v.Epoch
+		}
+		return err
+	})
+	if epoch != ben.record(id).Head {
+		t.Fatalf("got it waiting in epoch %d, want it encrypted again in %d", epoch, ben.record(id).Head)
+	}
+	w.drop = nil
+	w.settle(24 * time.Hour)
+	if dan.got("once") != 1 || len(ben.rows) != 0 {
+		t.Errorf("got it %d times, and %d rows left, want once and none", dan.got("once"), len(ben.rows))
+	}
+}
