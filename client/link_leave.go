@@ -14,10 +14,10 @@ import (
 var ErrRootStays = errors.New("this device holds the root: without it no device could be linked or revoked any more")
 
 // Leave says goodbye on behalf of this device to all contacts and to our other
-// devices, and waits until all of them have heard, or ctx ends. The device that
-// holds the root then takes this one off the list. Run must be running. Afterwards
-// the profile is to be closed and removed with Remove. It reports how many have not
-// heard.
+// devices, and waits until our other devices have heard, or ctx ends. The one that
+// holds the root then takes this one off the list, by which all contacts hear of it.
+// Run must be running. Afterwards the profile is to be closed and removed with
+// Remove. It reports how many of our devices have not heard.
 func (c *Client) Leave(ctx context.Context) (unheard int, err error) {
 	if c.engine.Self.HasRoot() {
 		return 0, ErrRootStays
@@ -30,7 +30,11 @@ func (c *Client) Leave(ctx context.Context) (unheard int, err error) {
 		}
 		rows = rows[:0]
 		for _, r := range ch.Added {
-			rows = append(rows, r.ID)
+			if d, err := tx.Contact(r.Contact); err != nil {
+				return nil, err
+			} else if d.Own {
+				rows = append(rows, r.ID)
+			}
 		}
 		return ch, nil
 	})

@@ -138,7 +138,7 @@ this one off the list when it hears of it.`,
 		Example: "  tacet device leave --yes",
 	}
 	c.Flags().BoolVarP(&yes, "yes", "y", false, "leave without asking")
-	c.Flags().Var(&within, "timeout", "how long to wait until all have heard")
+	c.Flags().Var(&within, "timeout", "how long to wait until your other devices have heard")
 	c.RunE = func(cmd *cobra.Command, _ []string) error { return a.leave(cmd.Context(), yes, within.Duration) }
 	return c
 }
@@ -173,10 +173,10 @@ func (a *app) leave(ctx context.Context, yes bool, within time.Duration) error {
 		return err
 	}
 	if left > 0 {
-		a.tell("The profile is removed from this device. Not all have heard of it: on the device that holds the root, `tacet device revoke` makes sure.")
+		a.tell("The profile is removed from this device. Not all your devices have heard of it: on the device that holds the root, `tacet device revoke` makes sure.")
 		return nil
 	}
-	a.tell("The profile is removed from this device. All have heard of it.")
+	a.tell("The profile is removed from this device. Your other devices have heard of it.")
 	return nil
 }
 

@@ -16,7 +16,8 @@ func (r *Record) Packed() *Record {
 		Root: r.Root, Name: r.Name, Claimed: r.Claimed, State: r.State, Verified: r.Verified, Manifest: r.Manifest, Device: r.Device,
 		Realm: r.Realm, Warning: r.Warning, Stop: r.Stop, Since: r.Since, Prekeys: r.Prekeys, Before: r.Before, Doubt: r.Doubt,
 		Trusted: r.Trusted, Read: r.Read, Suite: r.Suite, Person: r.Person, Own: r.Own, Sign: r.Sign, Gone: r.Gone, Last: r.Last,
-		Past: r.Past, Joined: r.Joined, Carded: true, Level: r.Level,
+		Past: r.Past, Joined: r.Joined, Level: r.Level,
+		Carded: len(r.Prekeys) > 0 && !r.Own, Known: r.Person == 0 && !r.Own,
 	}
 }
 
