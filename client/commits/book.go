@@ -284,3 +284,9 @@ func (n *node) roll(r *group.Record) []roster.Leaf {
 	}
 	return e.Roster
 }
+
+// expected is the roster with those who are still to come into a group that was made
+// again: what is written meanwhile is for them, too.
+func (n *node) expected(r *group.Record) []roster.Leaf {
+	return append(n.roll(r), r.Rift.Expect...)
+}

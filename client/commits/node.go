@@ -245,7 +245,8 @@ func (n *node) plan(in time.Duration) {
 	if in > 0 {
 		n.hurry = 0
 	} else if n.hurry++; n.hurry == 200 {
-		n.w.fail(livelock, "%s asks to be called at once, again and again", n.name)
+		r := n.current()
+		n.w.fail(livelock, "%s asks to be called at once, again and again: try %d asked %d look %d tell %d away %d, now %d, rift %+v", n.name, r.Try, r.Asked, r.Look, r.Tell, r.Away, n.time().Unix(), r.Rift)
 	}
 	n.tick = at
 	life := n.life

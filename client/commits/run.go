@@ -118,7 +118,10 @@ func Run(ctx context.Context, o Options, each func(*Outcome)) (*Total, error) {
 	for range workers {
 		wg.Go(func() {
 			for s := range seeds {
-				out := one(s, names[int(s%uint64(len(names)))], o.MLS != "abstract", o.Trace, o.Detail)
+				if ctx.Err() != nil {
+					continue
+				}
+				out := one(ctx, s, names[int(s%uint64(len(names)))], o.MLS != "abstract", o.Trace, o.Detail)
 				mu.Lock()
 				total.count(out)
 				if each != nil {
@@ -142,12 +145,12 @@ func Run(ctx context.Context, o Options, each func(*Outcome)) (*Total, error) {
 }
 
 // one makes one run.
-func one(seed uint64, schedule string, real bool, trace io.Writer, detail bool) (out *Outcome) {
+func one(ctx context.Context, seed uint64, schedule string, real bool, trace io.Writer, detail bool) (out *Outcome) {
 	c, err := ParseSchedule(schedule)
 	if err != nil {
 		panic(err)
 	}
-	w := &world{c: c, seed: seed, trace: trace, words: detail, crypto: group.Crypto(chain{}), cut: map[[2]int]bool{}, rcut: map[[2]int]bool{}, book: newBook(),
+	w := &world{ctx: ctx, c: c, seed: seed, trace: trace, words: detail, crypto: group.Crypto(chain{}), cut: map[[2]int]bool{}, rcut: map[[2]int]bool{}, book: newBook(),
 		chance: newDraw(seed, "chance "+schedule), work: newDraw(seed, "work "+schedule)}
 	if real {
 		w.crypto = realMLS
@@ -164,13 +167,16 @@ func one(seed uint64, schedule string, real bool, trace io.Writer, detail bool) 
 		return nil
 	}
 	w.c.end += w.now
+	w.realms[0].conduct = w.c.conduct
 	if c.script != nil {
 		c.script(w)
 	} else {
 		w.befall()
 	}
 	w.run()
-	w.judge()
+	if ctx.Err() == nil { // else it was cut off
+		w.judge()
+	}
 	return nil
 }
 

@@ -27,7 +27,6 @@ func (w *world) populate() {
 	for i := range 4 {
 		w.realms = append(w.realms, newRealm(fmt.Sprintf("relay%d.example", i), keys))
 	}
-	w.realms[0].conduct = w.c.conduct
 	for p := range w.c.people + w.c.joiners {
 		who := &person{root: makeKey[key.SignRole](keys)}
 		devices := 1
@@ -196,7 +195,7 @@ func (w *world) write(n *node) {
 	if r == nil || !n.on || n.foe || r.State == group.Out {
 		return
 	}
-	roll := n.roll(r)
+	roll := n.expected(r)
 	content := fmt.Sprintf("text %d of %s", len(w.book.order)+1, n.name)
 	var id wire.MessageID
 	n.note = func() {
@@ -238,7 +237,7 @@ func (w *world) decide(n *node, p float64) {
 				switch q.Kind {
 				case group.AskWrite, group.AskMembers:
 					if c != nil {
-						w.allow(n, n.roll(c))
+						w.allow(n, n.expected(c))
 					}
 				}
 			}

@@ -2,6 +2,7 @@ package commits
 
 import (
 	"container/heap"
+	"context"
 	"fmt"
 	"io"
 	"time"
@@ -14,6 +15,7 @@ var began = time.Date(2027, 3, 1, 8, 0, 0, 0, time.UTC)
 
 // world is one run.
 type world struct {
+	ctx    context.Context
 	c      Schedule
 	seed   uint64
 	trace  io.Writer
@@ -86,6 +88,9 @@ func (w *world) run() {
 		}
 		e := heap.Pop(&w.queue).(*event)
 		w.now = e.at
+		if w.ended(livelock) || w.steps&255 == 0 && w.ctx != nil && w.ctx.Err() != nil {
+			return
+		}
 		if w.steps++; w.steps > maxSteps {
 			w.fail(livelock, "more than %d steps", maxSteps)
 			return

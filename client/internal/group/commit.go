@@ -53,7 +53,7 @@ func (g *group) schedule() error {
 // carriable reports whether this device has something to commit, and whether it is
 // urgent. It forgets wishes that are done or refused.
 func (g *group) carriable() (any, urgent bool, err error) {
-	if g.r.State != Active {
+	if !g.mayCommit() { // nor is a time for it planned that would never be used
 		return false, false, nil
 	}
 	open := g.openWishes()
