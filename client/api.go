@@ -23,6 +23,8 @@ type Service interface {
 	Rename(ctx context.Context, who, name string) (Contact, error)
 	SafetyNumber(ctx context.Context, who string) (string, error)
 	SetVerified(ctx context.Context, who string, verified bool) (Contact, error)
+	SetMute(ctx context.Context, who string, until time.Time) (Contact, error)
+	SetDraft(ctx context.Context, who, text string) (Contact, error)
 
 	Send(ctx context.Context, m Outgoing) (Event, error)
 	Await(ctx context.Context, seq int64, s State) (Event, error)
@@ -89,7 +91,7 @@ type Event struct {
 	GroupID int64  `json:"group_id,omitempty"`
 	Group   string `json:"group,omitempty"`   // its name here
 	From    string `json:"from,omitempty"`    // who said or did it; "you" for ourselves
-	Reached int    `json:"reached,omitempty"` // outgoing: how many devices have it,
+	Reached int    `json:"reached,omitempty"` // outgoing, to a group or to several devices: how many have it,
 	Of      int    `json:"of,omitempty"`      // of how many
 }
 
@@ -130,6 +132,9 @@ type Contact struct {
 	Waiting  int       `json:"waiting"`           // messages to them that no device has acked
 	Unread   int       `json:"unread"`
 	Since    time.Time `json:"since"`
+	Devices  int       `json:"devices,omitempty"` // how many they have, if there are several
+	Muted    time.Time `json:"muted,omitzero"`    // until when nobody is told that they wrote
+	Draft    string    `json:"draft,omitempty"`   // what is written to them and not sent
 }
 
 // Answer is what one says to a request, or does to a contact.

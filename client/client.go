@@ -246,8 +246,12 @@ func shown(e *convo.Event, name string) Event {
 	case !e.Out:
 		s = Received
 	}
-	return Event{Seq: e.Seq, ContactID: e.Contact, Contact: name, ID: hexID(e.Message), Out: e.Out, Text: e.Text, State: s,
+	out := Event{Seq: e.Seq, ContactID: e.Contact, Contact: name, ID: hexID(e.Message), Out: e.Out, Text: e.Text, State: s,
 		Sent: time.Unix(e.Sent, 0), At: time.Unix(e.At, 0), Until: until}
+	if n := len(e.Copies); n > 1 {
+		out.Reached, out.Of = e.Reached(), n
+	}
+	return out
 }
 
 // find looks a contact up by our name for them, "person:" and that name, or by "#"

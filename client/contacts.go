@@ -93,8 +93,15 @@ func shownContact(s vault.Store, r *contact.Record) (Contact, error) {
 	if err != nil {
 		return Contact{}, err
 	}
-	return Contact{ID: r.ID, Name: r.Name, Claimed: r.Claimed, State: stateNames[r.State], Verified: r.Verified, Relay: r.Realm.Name,
-		Warning: r.Warning, Stopped: r.Stop, Waiting: waiting, Unread: unread, Since: time.Unix(r.Since, 0)}, nil
+	c := Contact{ID: r.ID, Name: r.Name, Claimed: r.Claimed, State: stateNames[r.State], Verified: r.Verified, Relay: r.Realm.Name,
+		Warning: r.Warning, Stopped: r.Stop, Waiting: waiting, Unread: unread, Since: time.Unix(r.Since, 0)}
+	if len(devices) > 1 {
+		c.Devices = len(devices)
+	}
+	if c.Muted, c.Draft, err = convo.Kept(s, r.Root); err != nil {
+		return Contact{}, err
+	}
+	return c, nil
 }
 
 // waitingFor counts what no device of a person has acked: messages that one of them
@@ -182,5 +189,21 @@ func (c *Client) SafetyNumber(ctx context.Context, who string) (n string, err er
 func (c *Client) SetVerified(ctx context.Context, who string, verified bool) (Contact, error) {
 	return c.change(ctx, who, func(tx vault.Store, now time.Time, r *contact.Record) (*convo.Change, error) {
 		return c.engine.Verify(tx, now, r, verified)
+	})
+}
+
+// SetMute says until when nobody is to be told that a contact wrote; the zero time
+// ends it. All our devices agree on it.
+func (c *Client) SetMute(ctx context.Context, who string, until time.Time) (Contact, error) {
+	return c.change(ctx, who, func(tx vault.Store, now time.Time, r *contact.Record) (*convo.Change, error) {
+		return c.engine.Mute(tx, now, r, until)
+	})
+}
+
+// SetDraft keeps what is written to a contact and not sent yet, at most 16 KiB, on all
+// our devices; empty forgets it. It fails with ErrLong for more.
+func (c *Client) SetDraft(ctx context.Context, who, text string) (Contact, error) {
+	return c.change(ctx, who, func(tx vault.Store, now time.Time, r *contact.Record) (*convo.Change, error) {
+		return c.engine.Draft(tx, now, r, text)
 	})
 }

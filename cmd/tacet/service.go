@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"time"
 
 	"github.com/tacet-chat/tacet/client"
 )
@@ -44,6 +45,14 @@ func (p *profile) Rename(ctx context.Context, who, name string) (client.Contact,
 
 func (p *profile) SafetyNumber(ctx context.Context, who string) (string, error) {
 	return do(ctx, p, true, func(s client.Service) (string, error) { return s.SafetyNumber(ctx, who) })
+}
+
+func (p *profile) SetMute(ctx context.Context, who string, until time.Time) (client.Contact, error) {
+	return do(ctx, p, true, func(s client.Service) (client.Contact, error) { return s.SetMute(ctx, who, until) })
+}
+
+func (p *profile) SetDraft(ctx context.Context, who, text string) (client.Contact, error) {
+	return do(ctx, p, true, func(s client.Service) (client.Contact, error) { return s.SetDraft(ctx, who, text) })
 }
 
 func (p *profile) SetVerified(ctx context.Context, who string, verified bool) (client.Contact, error) {

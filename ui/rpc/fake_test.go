@@ -85,6 +85,14 @@ func (f *fake) Rename(_ context.Context, who, name string) (client.Contact, erro
 func (f *fake) SafetyNumber(_ context.Context, who string) (string, error) {
 	return "12345 67890", f.note("SafetyNumber", who)
 }
+func (f *fake) SetMute(_ context.Context, who string, until time.Time) (client.Contact, error) {
+	return contact, f.note("SetMute", who, until.UTC())
+}
+
+func (f *fake) SetDraft(_ context.Context, who, text string) (client.Contact, error) {
+	return contact, f.note("SetDraft", who, text)
+}
+
 func (f *fake) SetVerified(_ context.Context, who string, verified bool) (client.Contact, error) {
 	return contact, f.note("SetVerified", who, verified)
 }

@@ -23,6 +23,14 @@ type (
 		Who  string `json:"who"`
 		Name string `json:"name"`
 	}
+	muteParams struct {
+		Who   string    `json:"who"`
+		Until time.Time `json:"until"`
+	}
+	draftParams struct {
+		Who  string `json:"who"`
+		Text string `json:"text"`
+	}
 	verifyParams struct {
 		Who      string `json:"who"`
 		Verified bool   `json:"verified"`
@@ -108,6 +116,12 @@ func methods(s client.Service) map[string]method {
 		}),
 		"Rename":       on(func(ctx context.Context, p renameParams) (client.Contact, error) { return s.Rename(ctx, p.Who, p.Name) }),
 		"SafetyNumber": on(func(ctx context.Context, p whoParams) (string, error) { return s.SafetyNumber(ctx, p.Who) }),
+		"SetMute": on(func(ctx context.Context, p muteParams) (client.Contact, error) {
+			return s.SetMute(ctx, p.Who, p.Until)
+		}),
+		"SetDraft": on(func(ctx context.Context, p draftParams) (client.Contact, error) {
+			return s.SetDraft(ctx, p.Who, p.Text)
+		}),
 		"SetVerified": on(func(ctx context.Context, p verifyParams) (client.Contact, error) {
 			return s.SetVerified(ctx, p.Who, p.Verified)
 		}),

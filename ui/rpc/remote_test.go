@@ -35,7 +35,11 @@ var all = map[string]func(context.Context, client.Service) (any, error){
 	},
 	"Rename":       func(ctx context.Context, s client.Service) (any, error) { return s.Rename(ctx, "bob", "rob") },
 	"SafetyNumber": func(ctx context.Context, s client.Service) (any, error) { return s.SafetyNumber(ctx, "bob") },
-	"SetVerified":  func(ctx context.Context, s client.Service) (any, error) { return s.SetVerified(ctx, "bob", true) },
+	"SetMute": func(ctx context.Context, s client.Service) (any, error) {
+		return s.SetMute(ctx, "bob", time.Unix(1_800_000_000, 0).UTC())
+	},
+	"SetDraft":    func(ctx context.Context, s client.Service) (any, error) { return s.SetDraft(ctx, "bob", "not yet") },
+	"SetVerified": func(ctx context.Context, s client.Service) (any, error) { return s.SetVerified(ctx, "bob", true) },
 	"Send": func(ctx context.Context, s client.Service) (any, error) {
 		return s.Send(ctx, client.Outgoing{To: "bob", Text: "hi \u2028 <b>", Keep: time.Minute})
 	},

@@ -2,6 +2,7 @@ package rpc
 
 import (
 	"context"
+	"time"
 
 	"github.com/tacet-chat/tacet/client"
 )
@@ -61,6 +62,16 @@ func (r *Remote) Rename(ctx context.Context, who, name string) (client.Contact, 
 // SafetyNumber is client.Service's.
 func (r *Remote) SafetyNumber(ctx context.Context, who string) (string, error) {
 	return ask[string](ctx, r, "SafetyNumber", whoParams{who})
+}
+
+// SetMute is client.Service's.
+func (r *Remote) SetMute(ctx context.Context, who string, until time.Time) (client.Contact, error) {
+	return ask[client.Contact](ctx, r, "SetMute", muteParams{who, until})
+}
+
+// SetDraft is client.Service's.
+func (r *Remote) SetDraft(ctx context.Context, who, text string) (client.Contact, error) {
+	return ask[client.Contact](ctx, r, "SetDraft", draftParams{who, text})
 }
 
 // SetVerified is client.Service's.

@@ -2,7 +2,9 @@ package convo
 
 import (
 	"errors"
+	"strconv"
 	"time"
+	"unicode/utf8"
 
 	"github.com/tacet-chat/tacet/client/internal/contact"
 	"github.com/tacet-chat/tacet/internal/content"
@@ -248,4 +250,40 @@ func parseRef(b []byte) (r pad.Ref, ok bool) {
 	r.Sequence = uint32(b[0])<<24 | uint32(b[1])<<16 | uint32(b[2])<<8 | uint32(b[3])
 	copy(r.Hash[:], b[4:])
 	return r, true
+}
+
+// Mute says on all our devices until when nobody is to be told that somebody wrote.
+func (e *Engine) Mute(tx Tx, now time.Time, p *contact.Record, until time.Time) (*Change, error) {
+	var value []byte
+	if until.Unix() > 0 {
+		value = strconv.AppendInt(nil, until.Unix(), 10)
+	}
+	return e.Agree(tx, now, contactKey(keyMute, p.Root), value)
+}
+
+// Draft keeps what is written to somebody and not sent yet, on all our devices. It
+// fails with ErrLong for more than content.MaxValue bytes.
+func (e *Engine) Draft(tx Tx, now time.Time, p *contact.Record, text string) (*Change, error) {
+	if len(text) > content.MaxValue {
+		return nil, ErrLong
+	}
+	return e.Agree(tx, now, contactKey(keyDraft, p.Root), []byte(text))
+}
+
+// Kept returns what is agreed on a person: until when they are muted, and the draft.
+func Kept(tx SharedMap, root key.SignPublic) (muted time.Time, draft string, err error) {
+	mute, err := tx.Shared(contactKey(keyMute, root))
+	if err != nil {
+		return muted, "", err
+	}
+	if mute != nil {
+		if n, err := strconv.ParseInt(string(mute.Value), 10, 64); err == nil && n > 0 {
+			muted = time.Unix(n, 0)
+		}
+	}
+	text, err := tx.Shared(contactKey(keyDraft, root))
+	if err == nil && text != nil && utf8.Valid(text.Value) {
+		draft = string(text.Value)
+	}
+	return muted, draft, err
 }

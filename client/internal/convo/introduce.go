@@ -145,7 +145,7 @@ func (e *Engine) Cards(tx Tx) (cards [][]byte, err error) {
 			continue
 		}
 		if !r.Carded || r.Person == 0 && !r.Known {
-			r.Carded, r.Known = len(r.Prekeys) > 0, true
+			r.Carded, r.Known = len(r.Prekeys) > 0 && r.Level >= contact.LevelDevices, true
 			if err := tx.PutContact(r); err != nil {
 				return nil, err
 			}
@@ -209,7 +209,7 @@ func (e *Engine) card(tx Tx, now time.Time, c *contact.Card, ch *Change) error {
 	if err != nil {
 		return err
 	}
-	d.Carded = len(c.Prekeys) > 0
+	d.Carded = len(c.Prekeys) > 0 && c.Level >= contact.LevelDevices
 	if err := c.Reach(tx, d); err != nil {
 		return err
 	}

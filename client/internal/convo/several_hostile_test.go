@@ -200,7 +200,7 @@ func TestFloodOfDevicesIsBounded(t *testing.T) {
 }
 
 func TestForkOfManifestStopsInWords(t *testing.T) {
-	for _, name := range []string{"fork", "rollback", "revoked device is back"} {
+	for _, name := range []string{"fork", "fork of one before", "rollback", "revoked device is back"} {
 		t.Run(name, func(t *testing.T) {
 			w := newTown(t, 13)
 			a, b := w.person("ada"), w.person("bob")
@@ -213,7 +213,7 @@ func TestForkOfManifestStopsInWords(t *testing.T) {
 			w.calm()
 			bad := a.e.Self.Manifest
 			switch name {
-			case "fork": // the root is used on two devices
+			case "fork", "fork of one before": // the root is used on two devices
 				if err := a2.e.Self.WithRoot(words); err != nil {
 					t.Fatal(err)
 				}
@@ -225,6 +225,13 @@ func TestForkOfManifestStopsInWords(t *testing.T) {
 				w.off[a2] = true
 				w.must(a, func(tx vault.Store) (*convo.Change, error) { return a.e.Adopt(tx, w.now, x) })
 				bad = y
+				if name != "fork" {
+					z, err := a.e.Self.Revoke(w.now, 2)
+					if err != nil {
+						t.Fatal(err)
+					}
+					w.must(a, func(tx vault.Store) (*convo.Change, error) { return a.e.Adopt(tx, w.now, z) })
+				}
 			case "rollback": // its storage went back to before the other device
 				bad = a.e.Self.Past[0]
 			case "revoked device is back":

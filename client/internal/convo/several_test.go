@@ -78,6 +78,30 @@ func TestSecondDeviceWorksWithTheFirstOff(t *testing.T) {
 	w.once(a, b, true, "here I am")
 }
 
+// A text that its author sent, and that was acked, before they knew of a device which
+// was just linked reaches it by its sister.
+func TestNewDeviceGetsWhatItsAuthorDidNotSendIt(t *testing.T) {
+	w := newTown(t, 6)
+	a, b := w.person("ada"), w.person("bob")
+	w.meet(a, b)
+	a2 := w.link(a, "ada2")
+	w.cut[[2]*person{a2, b}] = true
+	ev := w.say(b, a, "to the one that is known") // before the list of devices arrives
+	w.serve()
+	w.put(b)
+	w.ack(a)
+	b.view(func(tx vault.Store) error {
+		e, err := tx.Event(ev.Seq)
+		if err == nil && (e.State != convo.OnDevice || len(e.Copies) != 1) {
+			t.Errorf("got state %v and %d copies, want on their one device", e.State, len(e.Copies))
+		}
+		return err
+	})
+	w.calm()
+	w.once(a2, b, false, "to the one that is known")
+	w.once(a, b, false, "to the one that is known")
+}
+
 func TestRevokedDeviceIsCutOffAtOnce(t *testing.T) {
 	w := newTown(t, 3)
 	a, b := w.person("ada"), w.person("bob")
