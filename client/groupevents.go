@@ -30,10 +30,13 @@ func (g *groups) line(tx vault.Store, now time.Time, origin, id group.ID) (*vaul
 	if fresh {
 		l = &vault.Line{Origin: origin, Since: now.Unix()}
 	}
-	name := l.Name
+	name, own := l.Name, l.Own
 	if r, err := tx.Group(id); err == nil {
-		if name, err = lineName(tx, l, r.Name); err != nil {
-			return nil, err
+		if fresh || r.Name != own { // else it keeps its name, whoever is called so by now
+			own = r.Name
+			if name, err = lineName(tx, l, own); err != nil {
+				return nil, err
+			}
 		}
 	} else if !errors.Is(err, group.ErrUnknown) {
 		return nil, err
@@ -41,10 +44,10 @@ func (g *groups) line(tx vault.Store, now time.Time, origin, id group.ID) (*vaul
 	if name == "" {
 		name = unnamed
 	}
-	if !fresh && l.Group == id && l.Name == name {
+	if !fresh && l.Group == id && l.Name == name && l.Own == own {
 		return l, nil
 	}
-	l.Group, l.Name = id, name
+	l.Group, l.Name, l.Own = id, name, own
 	return l, tx.PutLine(l)
 }
 
@@ -185,7 +188,7 @@ func membersWords(k roster.WishKind, by, whom, why string) string {
 	case roster.ReAdd:
 		return joinWords(by+" let a device back in that had lost its way", whom)
 	case roster.Remove:
-		return by + " removed " + whom + ": nothing that is said from now on reaches them"
+		return by + " removed " + whom + ": what is said from now on is not for them"
 	case roster.Revoked:
 		return "a device that was revoked is out of the group: " + whom
 	case roster.Leave:

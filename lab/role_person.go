@@ -21,6 +21,7 @@ type personOrder struct {
 	Relay      string        `json:"relay"`
 	From       string        `json:"from"` // network address; empty: any
 	AckMean    time.Duration `json:"ack_mean"`
+	Spread     time.Duration `json:"spread,omitempty"`
 	After      int64         `json:"after"` // events up to this number were told before
 	Brief      bool          `json:"brief,omitempty"`
 	Fall       Fall          `json:"fall"`
@@ -55,6 +56,7 @@ type (
 		Events   []client.Event   `json:"events,omitempty"`
 		Status   *client.Status   `json:"status,omitempty"`
 		Contacts []client.Contact `json:"contacts,omitempty"`
+		Groups   []client.Group   `json:"groups,omitempty"`
 	}
 )
 
@@ -73,7 +75,7 @@ func playPerson(in *bufio.Reader, out *speaker) error {
 	}
 	traps := &trap{fall: o.Fall}
 	opt := client.Options{
-		Dir: o.Dir, Passphrase: []byte(o.Passphrase), Network: wayFrom(o.From), WeakVault: true, AckMean: o.AckMean, Boundary: traps.at, Brief: o.Brief,
+		Dir: o.Dir, Passphrase: []byte(o.Passphrase), Network: wayFrom(o.From), WeakVault: true, AckMean: o.AckMean, Boundary: traps.at, Brief: o.Brief, Spread: o.Spread,
 	}
 	ctx, stop := context.WithCancel(context.Background())
 	defer stop()
@@ -210,6 +212,12 @@ func (a *actor) do(ctx context.Context, q ask) (t told) {
 		t.Status = &s
 	case "contacts":
 		t.Contacts, err = a.c.Contacts(ctx)
+	case "gather":
+		_, err = a.c.CreateGroup(ctx, client.GroupOptions{Name: q.Who, People: q.Texts})
+	case "name":
+		_, err = a.c.ChangeGroup(ctx, client.GroupChange{Group: q.Who, Action: client.GroupRename, Name: q.Text})
+	case "groups":
+		t.Groups, err = a.c.Groups(ctx)
 	case "read":
 		t.Events, err = a.c.Read(ctx, client.Query{})
 	default:

@@ -32,6 +32,7 @@ type StageOptions struct {
 	Record  bool          // the tap writes down what it sees
 	Seed    uint64        // of the tap's dice
 	Config  string        // of the relay, TOML; empty: the default
+	Spread  time.Duration // of changes of groups, as client.Options has it
 	Brief   bool          // people's processes think that they end soon
 }
 
@@ -78,7 +79,7 @@ func (s *Stage) person(name, dir, from string, o StageOptions) *Person {
 		from = ""
 	}
 	order := personOrder{
-		Dir: filepath.Join(s.Dir, dir), Passphrase: passphrase, Name: name, Relay: s.Tap.Name(), From: from, AckMean: o.AckMean, Brief: o.Brief,
+		Dir: filepath.Join(s.Dir, dir), Passphrase: passphrase, Name: name, Relay: s.Tap.Name(), From: from, AckMean: o.AckMean, Brief: o.Brief, Spread: o.Spread,
 	}
 	return newPerson(order, os.Stderr)
 }

@@ -171,6 +171,7 @@ type Line struct {
 	Read   int64    `cbor:"2,keyasint"` // newest event that a person has seen
 	Group  group.ID `cbor:"3,keyasint"` // the one of the line that counts now
 	Since  int64    `cbor:"4,keyasint"` // unix seconds
+	Own    string   `cbor:"5,keyasint"` // what its members call it; Name follows when this changes
 }
 
 func lineOf(row Row) (*Line, error) {
