@@ -55,7 +55,7 @@ const shownText = "You are not in this group any more: an admin removed you, and
 // letInText tells somebody that they wait outside.
 const againText = "The group was made again. The conversation goes on here; messages that waited moved over."
 
-const soleText = "From now on one device makes the changes of this group, as what lies at its relay was spoilt. Others wish changes as before."
+const soleText = "From now on one device makes the changes of this group, that of the admin who made it again. Others wish changes as before."
 
 func count(n int, what string) string {
 	if n == 1 {
