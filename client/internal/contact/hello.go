@@ -336,10 +336,21 @@ func metAgain(tx Tx, now time.Time, inv *InviteRecord, p *Record, h *session.Hel
 	case err != nil:
 		return nil, ErrHello
 	}
+	// The hello may show an older list than the one that is held: a device that was
+	// revoked since is none, whatever it shows.
+	held, err := manifest.Parse(p.Manifest)
+	if err != nil {
+		return nil, fmt.Errorf("reading stored manifest: %w", err)
+	}
+	is, ok := h.Manifest.Active(int(h.Device))
+	place, known := held.Find(is.Sign)
+	if !ok || !known || held.Devices[place] != is {
+		return nil, ErrHello
+	}
 	if err := tx.PutContact(p); err != nil {
 		return nil, err
 	}
-	r, err := DeviceFor(tx, p, h.Manifest, int(h.Device))
+	r, err := DeviceFor(tx, p, held, place)
 	if err != nil {
 		return nil, err
 	}

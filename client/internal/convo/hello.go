@@ -54,6 +54,9 @@ func (e *Engine) Met(tx Tx, now time.Time, route *contact.RouteRecord, whole []b
 	if err != nil {
 		return nil, err
 	}
+	if len(s) == 0 {
+		return ch, nil // the manifest that came with it ended this very device
+	}
 	rec := s[len(s)-1]
 	if err := tx.PutOpened(r.ID, session.InnerHash(whole), in.Message, now.Unix()/daySeconds, true); err != nil {
 		return nil, err

@@ -310,3 +310,45 @@ func (w *town) idOf(tx vault.Store, p *person) int64 {
 	}
 	return r.ID
 }
+
+// TestRevokedDeviceComesByAnInvite: a phone that was revoked, and may not know it,
+// shows its old list of devices to an invite. Nothing is opened, kept or told.
+func TestRevokedDeviceComesByAnInvite(t *testing.T) {
+	w := newTown(t, 3)
+	a, b := w.person("ada"), w.person("bob")
+	w.meet(a, b)
+	b2 := w.link(b, "bob2")
+	w.calm()
+	phone := w.person("phone") // the same keys, on an empty disk
+	phone.e.Self = b2.e.Self
+	w.off[b2] = true
+	w.revoke(b, b2)
+	w.say(b, a, "still me")
+	for range 8 {
+		w.round()
+	}
+	a.now, phone.now = w.now, w.now
+	invited(a, phone, contact.InviteOptions{Uses: 1, Life: time.Hour, Name: "ada"}, "let me in")
+	for range 8 {
+		w.round()
+	}
+	w.once(a, b, false, "still me")
+	a.view(func(tx vault.Store) error {
+		if _, err := tx.DeviceOf(b.e.Self.Manifest.Root, b2.e.Self.Name()); err != contact.ErrUnknown {
+			t.Errorf("ada has a record of the revoked device: %v", err)
+		}
+		r, err := tx.ContactOf(b.e.Self.Manifest.Root)
+		if err == nil && (r.Stop || r.Warning != "") {
+			t.Errorf("bob is stopped: %q", r.Warning)
+		}
+		return err
+	})
+	if n := strings.Count(a.notices(w.of(a, b).ID), "took up your invite"); n != 1 {
+		t.Errorf("an invite of ada's was taken up %d times, want by bob alone", n)
+	}
+	w.say(a, b, "goes on")
+	for range 40 {
+		w.round()
+	}
+	w.once(b, a, false, "goes on")
+}
