@@ -240,8 +240,13 @@ func (w *work) hearWelcome(from Device, b []byte) error {
 		return err
 	case r.State == Replaced, r.Origin != j.Origin:
 		return nil
-	case (r.State == Active || r.State == Stopped) && j.Epoch <= r.Head:
-		return nil // it is in already
+	case r.State == Active || r.State == Stopped:
+		// It is in already. That its leaf was replaced it reads at the slot, before it
+		// takes a Welcome: else whoever knows the group's id and a key package could put
+		// a group of their own into its place. The Welcome is passed on again.
+		return nil
+	case r.State == Behind && !slices.Contains(r.Offered, [32]byte(j.Package)):
+		return nil // it asks with other packages
 	}
 	p, err := w.tx.OwnPackage([32]byte(j.Package))
 	if errors.Is(err, ErrUnknown) {
@@ -273,6 +278,9 @@ func (g *group) admit(from Device, j *Joining, t Tree) error {
 	if err := g.origins(s, j); err != nil {
 		return err
 	}
+	if err := g.sameHome(s); err != nil {
+		return err
+	}
 	known := false
 	for _, m := range t.Members() {
 		known = known || m.Device == from
@@ -302,10 +310,30 @@ func (g *group) admit(from Device, j *Joining, t Tree) error {
 	return nil
 }
 
+// sameHome refuses the state of a group that is here if its slots lie elsewhere: no
+// change of a group moves them.
+func (g *group) sameHome(s *roster.State) error {
+	if g.r.State != Behind {
+		return nil
+	}
+	h, err := g.epochKept()
+	if err != nil {
+		return err
+	}
+	was, err := h.agreed()
+	if err != nil {
+		return err
+	}
+	if s.Home != was.Home || s.Class != was.Class || (s.Sole == nil) != (was.Sole == nil) {
+		return ErrWelcome
+	}
+	return nil
+}
+
 // joined makes the group's record and first epoch, and thanks for the key package with
 // another.
 func (g *group) joined(t Tree, p *OwnPackage, j *Joining) error {
-	again := g.r.State != 0
+	again := g.r.State == Behind
 	if err := g.dropOld(); err != nil {
 		return err
 	}
