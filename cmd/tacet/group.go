@@ -105,6 +105,7 @@ func (a *app) newGroup(ctx context.Context, p *profile, name string, people []st
 	if a.json {
 		return a.printJSON(g)
 	}
+	a.tell("Groups are young: they protect against relays and strangers, not yet against every trick of a member or former member.")
 	if len(people) == 0 {
 		a.say("The group %s is there; you are its admin. `tacet group add %s PERSON` adds people.", text.Name(g.Name), text.Arg(g.Name))
 		return nil
