@@ -8,6 +8,8 @@ import (
 const (
 	epochLife = 14 * 24 * time.Hour
 	maxEpochs = 64
+	// toldWithin is for how long an epoch that is settled stays to tell who was removed.
+	toldWithin = 3 * time.Minute
 )
 
 // settle deletes epochs that everybody is past, with nothing waiting in them, and
@@ -34,6 +36,12 @@ func (g *group) settle() error {
 		}
 		over := len(epochs)-i > maxEpochs || g.unix()-e.Left >= seconds(epochLife)
 		done := e.Number < past && e.Number < low
+		// Who was removed is told by the routes of this epoch: it stays until that has
+		// left, or the last words would have no address any more.
+		if told := e.Left + seconds(toldWithin); done && !over && e.Pass != 0 && g.unix() < told {
+			g.at(told)
+			continue
+		}
 		if !done && !over {
 			g.at(e.Left + seconds(epochLife))
 			continue
