@@ -13,7 +13,7 @@ import (
 func TestRuns(t *testing.T) {
 	o := Options{Seeds: 6, From: 1, Schedule: "calm,crash,part,small+crash,nap,rogue+part+crash", MLS: "real"}
 	if testing.Short() {
-		o.MLS = "abstract"
+		o.MLS, o.Seeds, o.Schedule = "abstract", 2, "small+crash"
 	}
 	if n, err := strconv.Atoi(os.Getenv("TACET_SEEDS")); err == nil {
 		o.Seeds = n
