@@ -16,6 +16,10 @@
 //	braid    the post-quantum ratchet beside it: ML-KEM-768 in pieces
 //	session  a pair session: pqxdh and ratchet joined
 //	mls      groups of devices: RFC 9420, whole
+//	roster     what members of a group agree on, and who may change it
+//	slot       where the commit that ends an epoch lies
+//	link       linking another device: handshake and digits
+//	stream     chunked encryption, for packs
 //	token    anonymous tokens and puzzles, both ends
 //	sealed   the seal on every cell, and the HPKE seal on first contact
 //	wake     tickets, proofs and pushes that wake a sleeping device
@@ -35,6 +39,8 @@
 //	internal/device    who we are: root, device keys, recovery words
 //	internal/contact   people, requests, invites, safety numbers
 //	internal/convo     conversations: sealing and opening
+//	internal/group     groups: wishes, commits by slots, messages; group/grouptest is what its stores pass
+//	commits            a simulator that drives the engine of groups, for tacet-lab
 //	internal/outbox    what waits until a device acks it
 //	internal/inbox     watching, periods, decoys, duplicates
 //	internal/fetch     bundles
