@@ -16,10 +16,8 @@
 //	braid    the post-quantum ratchet beside it: ML-KEM-768 in pieces
 //	session  a pair session: pqxdh and ratchet joined
 //	mls      groups of devices: RFC 9420, whole
-//	roster     what members of a group agree on, and who may change it
-//	slot       where the commit that ends an epoch lies
-//	link       linking another device: handshake and digits
-//	stream     chunked encryption, for packs
+//	roster   what members of a group agree on, and who may change it
+//	slot     where the commit that ends an epoch lies
 //	token    anonymous tokens and puzzles, both ends
 //	sealed   the seal on every cell, and the HPKE seal on first contact
 //	wake     tickets, proofs and pushes that wake a sleeping device
