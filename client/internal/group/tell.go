@@ -1,6 +1,7 @@
 package group
 
 import (
+	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
 	"slices"
@@ -90,7 +91,8 @@ func (w *work) word(to Device, root key.SignPublic, payload []byte) {
 		w.ch.Words = append(w.ch.Words, &Word{To: to, Root: root, Payload: payload})
 		return
 	}
-	h := key.Hash("tacet/v1/group/word", payload)
+	sum := sha256.Sum256(payload) // a part of what is hashed under a label is at most 64 KiB
+	h := key.Hash("tacet/v1/group/word", sum[:])
 	parts := slices.Collect(slices.Chunk(payload, partRoom))
 	for i, b := range parts {
 		p := Part{Word: [16]byte(h[:]), Place: uint16(i), Of: uint16(len(parts)), Bytes: b}
