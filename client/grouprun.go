@@ -94,6 +94,9 @@ func (g *groups) begin() *groupWork {
 	g.work = &groupWork{}
 	if e := g.real; e != nil { // our manifest may have changed, or our realm
 		self := g.c.engine.Self
+		if e.Self.Device == (group.Device{}) {
+			e.Self.Device = key.SignPublicOf(self.Sign)
+		}
 		e.Self.Sign, e.Self.Manifest, e.Live = self.Sign, self.Manifest, g.c.engine.Home.Live
 		if h := g.c.engine.Home.Realm; e.Self.Home.Name != h.Name || e.Self.Home.Pin != h.Pin { // it was found only now
 			e.Self.Home = roster.Home{Name: h.Name, Pin: h.Pin}

@@ -100,6 +100,7 @@ func (w *world) mend() {
 	for _, n := range w.nodes {
 		n.up()
 	}
+	w.rest()
 }
 
 func (w *world) nap(n *node, d time.Duration) {
@@ -244,7 +245,7 @@ func (w *world) out(n *node) {
 	if w.before == nil {
 		return
 	}
-	before := w.before
+	before := w.before()
 	w.haunt(n, before)
 	if !w.c.rogue || w.healed || n.revoked {
 		return

@@ -135,8 +135,8 @@ func (w *world) committed(n *node, ch *group.Change, groups []string) {
 		w.happened(n, e)
 	}
 	for _, k := range groups {
-		if b := n.disk.tables[tGroup][k]; b != nil {
-			w.stands(n, group.ID([]byte(k)), b)
+		if r := see[group.Record](n.disk, tGroup, k); r != nil {
+			w.stands(n, group.ID([]byte(k)), r)
 		}
 	}
 }
@@ -175,9 +175,7 @@ func (w *world) happened(n *node, e group.Event) {
 }
 
 // stands looks at where a device stands in a group.
-func (w *world) stands(n *node, id group.ID, stored []byte) {
-	var r group.Record
-	unpack(stored, &r)
+func (w *world) stands(n *node, id group.ID, r *group.Record) {
 	vs := w.book.views[n]
 	if vs == nil {
 		vs = map[group.ID]view{}
@@ -198,9 +196,7 @@ func (w *world) stands(n *node, id group.ID, stored []byte) {
 	if was.state != r.State {
 		w.log("%s: %x is now %s", n.name, id[:3], stateName(r.State))
 	}
-	if b := n.disk.tables[tEpoch][epochKey(id, r.Head)]; b != nil && (!known || was.epoch != r.Head || len(was.roll) == 0) {
-		var e group.Epoch
-		unpack(b, &e)
+	if e := see[group.Epoch](n.disk, tEpoch, epochKey(id, r.Head)); e != nil && (!known || was.epoch != r.Head || len(was.roll) == 0) {
 		now.roll = e.Roster
 		w.log("%s enters %x epoch %d: %s (%x)", n.name, id[:3], r.Head, w.names(e.Roster), e.Mark[:3])
 		w.enters(n, now, was, e.Mark)
@@ -257,36 +253,38 @@ func stateName(s group.State) string {
 	return fmt.Sprint("state ", s)
 }
 
-// current is the group in which a device's conversation goes on; nil: in none.
+// current is the group in which a device's conversation goes on; nil: in none. It is
+// to be looked at only.
 func (n *node) current() *group.Record {
-	t := n.disk.begin()
-	all, err := t.Groups()
-	if err != nil {
-		panic(err)
-	}
 	var out *group.Record
-	for _, r := range all {
+	for _, k := range n.disk.rows(tGroup, "") {
+		r := *see[group.Record](n.disk, tGroup, k)
+		r.ID = group.ID([]byte(k))
 		switch r.State {
 		case group.Active, group.Behind, group.Stopped:
-			return r
+			return &r
 		case group.Out:
-			out = r
+			out = &r
 		}
 	}
 	return out
 }
 
+// head is the newest epoch of a group, to be looked at only; nil: it is not there.
+func (n *node) head(r *group.Record) *group.Epoch {
+	return see[group.Epoch](n.disk, tEpoch, epochKey(r.ID, r.Head))
+}
+
 // roll is the roster of a device's newest epoch.
 func (n *node) roll(r *group.Record) []roster.Leaf {
-	e, err := n.disk.begin().Epoch(r.ID, r.Head)
-	if err != nil {
-		return nil
+	if e := n.head(r); e != nil {
+		return e.Roster
 	}
-	return e.Roster
+	return nil
 }
 
 // expected is the roster with those who are still to come into a group that was made
 // again: what is written meanwhile is for them, too.
 func (n *node) expected(r *group.Record) []roster.Leaf {
-	return append(n.roll(r), r.Rift.Expect...)
+	return append(slices.Clone(n.roll(r)), r.Rift.Expect...)
 }

@@ -268,7 +268,8 @@ func (d *still) rehash() {
 	for _, table := range []byte{tGroup, tEpoch, tMessage, tSeen, tNote, tOwn} {
 		for _, k := range d.disk.rows(table, "") {
 			h.Write([]byte(k))
-			h.Write(d.disk.tables[table][k])
+			c := d.disk.cell(table, k).digest()
+			h.Write(c[:])
 		}
 	}
 	fmt.Fprint(h, d.on, d.ticks, d.tick, d.clock)
@@ -391,8 +392,7 @@ func (e *explorer) unsafe(m *moment) string {
 	marks := map[place][8]byte{}
 	for i, d := range m.devices {
 		for _, k := range d.disk.rows(tEpoch, "") {
-			var ep group.Epoch
-			unpack(d.disk.tables[tEpoch][k], &ep)
+			ep := see[group.Epoch](d.disk, tEpoch, k)
 			at := place{group.ID([]byte(k)), be64([]byte(k)[16:])}
 			if was, ok := marks[at]; ok && was != ep.Mark {
 				return fmt.Sprintf("epoch %d is two, seen at %s", at.epoch, e.w.nodes[i].name)
@@ -400,8 +400,7 @@ func (e *explorer) unsafe(m *moment) string {
 			marks[at] = ep.Mark
 		}
 		for _, k := range d.disk.rows(tGroup, "") {
-			var r group.Record
-			unpack(d.disk.tables[tGroup][k], &r)
+			r := see[group.Record](d.disk, tGroup, k)
 			if r.Old != (group.ID{}) {
 				return "the group was made again though the relay is honest"
 			}

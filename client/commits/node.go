@@ -86,6 +86,7 @@ func (n *node) crash(where string) {
 func (n *node) down() {
 	n.on = false
 	n.life++
+	n.disk.life++
 	n.engine, n.slots, n.ways, n.sent, n.tick = nil, nil, nil, nil, 0
 }
 
@@ -163,16 +164,12 @@ func (n *node) do(what string, f func(*tx) (*group.Change, error)) error {
 	if n.mayCrash("before the commit of " + what) {
 		return errCrash
 	}
-	before := n.disk
 	groups := t.keysOf(tGroup)
-	if len(groups) > 0 {
-		before = n.disk.clone() // for who is removed by this
-	}
-	t.commit()
+	back := t.commit()
 	if n.note != nil {
 		n.note()
 	}
-	w.before = before
+	w.before = func() *store { return n.disk.before(back) } // for who is removed by this
 	w.committed(n, ch, groups)
 	w.before = nil
 	if n.mayCrash("after the commit of " + what) {
@@ -190,7 +187,7 @@ func (n *node) outbox(t *tx, ch *group.Change) (keys []string) {
 	for _, c := range ch.Copies {
 		if c.Keep {
 			k := rowKey(group.RowKey{Group: c.Group, Epoch: c.Epoch, Leaf: c.Leaf, Message: c.Message})
-			t.set(tRow, k, pack(row{Copy: c, To: n.w.find(c.To)}))
+			put(t, tRow, k, &row{Copy: c, To: n.w.find(c.To)})
 		}
 	}
 	for _, k := range ch.Removed {
@@ -198,7 +195,7 @@ func (n *node) outbox(t *tx, ch *group.Change) (keys []string) {
 	}
 	for _, word := range ch.Words {
 		k := string(number(t.order()))
-		t.set(tWord, k, pack(row{Word: word, To: n.w.find(word.To)}))
+		put(t, tWord, k, &row{Word: word, To: n.w.find(word.To)})
 		keys = append(keys, k)
 	}
 	return keys
@@ -280,13 +277,11 @@ func (n *node) retry(table byte, k string, in time.Duration) {
 		if n.life != life || !n.on || n.sent[id] != turn {
 			return
 		}
-		b := n.disk.tables[table][k]
-		if b == nil {
+		r := see[row](n.disk, table, k)
+		if r == nil {
 			delete(n.sent, id)
 			return
 		}
-		var r row
-		unpack(b, &r)
 		if r.Copy != nil {
 			n.carry(r.Copy)
 		} else {
@@ -301,9 +296,7 @@ func (n *node) retry(table byte, k string, in time.Duration) {
 func (n *node) flush(to *node) {
 	for _, table := range []byte{tRow, tWord} {
 		for _, k := range n.disk.rows(table, "") {
-			var r row
-			unpack(n.disk.tables[table][k], &r)
-			if r.To == to.i {
+			if see[row](n.disk, table, k).To == to.i {
 				n.sent[string(table)+k] = 0
 				n.retry(table, k, n.w.chance.between(0, 2*time.Minute))
 			}
@@ -344,10 +337,10 @@ func (n *node) say(k string, to int, word *group.Word) {
 	w, o := n.w, n.w.nodes[to]
 	w.send(n.i, to, func() {
 		mark := string(binary.BigEndian.AppendUint32(nil, uint32(n.i))) + k
-		done := o.disk.tables[tHeard][mark] != nil
+		done := o.disk.cell(tHeard, mark) != nil
 		if !done {
 			err := o.do("hear", func(t *tx) (*group.Change, error) {
-				t.set(tHeard, mark, []byte{1})
+				t.setPlain(tHeard, mark, []byte{1})
 				return o.engine.Hear(t, o.time(), n.device(), n.self.Manifest.Root, slices.Clone(word.Payload))
 			})
 			if errors.Is(err, errCrash) || errors.Is(err, group.ErrBusy) {
@@ -359,7 +352,7 @@ func (n *node) say(k string, to int, word *group.Word) {
 			if err != nil {
 				w.log("%s hears %s: %v", o.name, n.name, err)
 				t := o.disk.begin()
-				t.set(tHeard, mark, []byte{1})
+				t.setPlain(tHeard, mark, []byte{1})
 				t.commit()
 			}
 		}

@@ -3,9 +3,11 @@ package commits
 import (
 	"bytes"
 	"cmp"
+	"crypto/sha256"
 	"encoding/binary"
 	"maps"
 	"slices"
+	"sort"
 	"strings"
 
 	"github.com/fxamacker/cbor/v2"
@@ -14,9 +16,77 @@ import (
 	"github.com/tacet-chat/tacet/internal/wire"
 )
 
-// store is the disk of one device: tables of bytes. Nothing of a device outlives a
-// crash but this.
-type store struct{ tables map[byte]map[string][]byte }
+// store is the disk of one device: tables of cells. Nothing of a device outlives a
+// crash but this, and of a record only what its encoding says: a cell that was
+// written before the last crash is read from its bytes.
+type store struct {
+	tables map[byte]*table
+	life   int // counts crashes
+}
+
+// table is cells by key. Cells never change.
+type table struct {
+	cells  map[string]*cell
+	sorted []string // keys in order; nil: to be made again
+}
+
+// cell is one value. of is the record as it was put, for who reads it before a crash.
+type cell struct {
+	at    uint64 // its place in the order of making, where that counts
+	of    record
+	life  int
+	bytes []byte // nil: not encoded yet
+	hash  [32]byte
+}
+
+// record is a value with an encoding.
+type record interface {
+	encode() []byte
+	decode(b []byte) record
+}
+
+// held is a record of some type. It is never handed out, only copies of it are.
+type held[T any] struct{ v *T }
+
+func (h held[T]) encode() []byte { return pack(h.v) }
+func (h held[T]) decode(b []byte) record {
+	v := new(T)
+	unpack(b, v)
+	return held[T]{v}
+}
+
+// plain is a value of bytes.
+type plain []byte
+
+func (p plain) encode() []byte         { return p }
+func (p plain) decode(b []byte) record { return plain(b) }
+
+// encoded is what is on the disk.
+func (c *cell) encoded() []byte {
+	if c.bytes == nil {
+		c.bytes = c.of.encode()
+	}
+	return c.bytes
+}
+
+// read is what a device finds in life.
+func (c *cell) read(life int) record {
+	if c.life != life {
+		c.of, c.life = c.of.decode(c.encoded()), life
+	}
+	return c.of
+}
+
+// digest is a hash of what is on the disk.
+func (c *cell) digest() [32]byte {
+	if c.hash == ([32]byte{}) {
+		h := sha256.New()
+		h.Write(number(c.at))
+		h.Write(c.encoded())
+		h.Sum(c.hash[:0])
+	}
+	return c.hash
+}
 
 // Tables.
 const (
@@ -33,71 +103,127 @@ const (
 	tNote    = 't'
 )
 
-func newStore() *store { return &store{tables: map[byte]map[string][]byte{}} }
+func newStore() *store { return &store{tables: map[byte]*table{}} }
 
-// clone is a copy that does not change; values are never changed in place.
+// clone is a copy that does not change.
 func (s *store) clone() *store {
-	c := newStore()
+	c := &store{tables: make(map[byte]*table, len(s.tables)), life: s.life}
 	for t, rows := range s.tables {
-		c.tables[t] = maps.Clone(rows)
+		c.tables[t] = &table{maps.Clone(rows.cells), rows.sorted}
 	}
 	return c
 }
 
-// rows are a table's values in the order of their keys, of keys that begin so.
-func (s *store) rows(table byte, prefix string) (keys []string) {
-	for k := range s.tables[table] {
-		if strings.HasPrefix(k, prefix) {
-			keys = append(keys, k)
-		}
+func (s *store) cell(t byte, k string) *cell {
+	if rows := s.tables[t]; rows != nil {
+		return rows.cells[k]
 	}
-	slices.Sort(keys)
-	return keys
+	return nil
+}
+
+// rows are a table's keys that begin so, in order.
+func (s *store) rows(t byte, prefix string) []string {
+	rows := s.tables[t]
+	if rows == nil {
+		return nil
+	}
+	if rows.sorted == nil {
+		rows.sorted = make([]string, 0, len(rows.cells))
+		for k := range rows.cells {
+			rows.sorted = append(rows.sorted, k)
+		}
+		slices.Sort(rows.sorted)
+	}
+	l := rows.sorted[sort.SearchStrings(rows.sorted, prefix):]
+	n := 0
+	for n < len(l) && strings.HasPrefix(l[n], prefix) {
+		n++
+	}
+	return l[:n:n]
+}
+
+func (s *store) put(t byte, k string, c *cell) {
+	rows := s.tables[t]
+	if rows == nil {
+		rows = &table{cells: map[string]*cell{}}
+		s.tables[t] = rows
+	}
+	_, there := rows.cells[k]
+	if c == nil {
+		delete(rows.cells, k)
+	} else {
+		rows.cells[k] = c
+	}
+	if there != (c != nil) {
+		rows.sorted = nil
+	}
 }
 
 // tx is one transaction: what it wrote is the store's only after commit.
 type tx struct {
 	s     *store
-	dirty map[byte]map[string][]byte // nil: deleted
+	dirty map[byte]map[string]*cell // nil: deleted
 }
 
 var _ group.Tx = (*tx)(nil)
 
-func (s *store) begin() *tx { return &tx{s: s, dirty: map[byte]map[string][]byte{}} }
+func (s *store) begin() *tx { return &tx{s: s} }
 
-func (t *tx) commit() {
+// undo is what a transaction wrote over.
+type undo struct {
+	table byte
+	key   string
+	was   *cell
+}
+
+func (t *tx) commit() (back []undo) {
 	for table, rows := range t.dirty {
-		if t.s.tables[table] == nil {
-			t.s.tables[table] = map[string][]byte{}
-		}
-		for k, v := range rows {
-			if v == nil {
-				delete(t.s.tables[table], k)
-			} else {
-				t.s.tables[table][k] = v
-			}
+		for k, c := range rows {
+			back = append(back, undo{table, k, t.s.cell(table, k)})
+			t.s.put(table, k, c)
 		}
 	}
-	t.dirty = map[byte]map[string][]byte{}
+	t.dirty = nil
+	return back
 }
 
-func (t *tx) get(table byte, k string) []byte {
-	if v, ok := t.dirty[table][k]; ok {
-		return v
+// before is a store as it was.
+func (s *store) before(back []undo) *store {
+	c := s.clone()
+	for _, u := range back {
+		c.put(u.table, u.key, u.was)
 	}
-	return t.s.tables[table][k]
+	return c
 }
 
-func (t *tx) set(table byte, k string, v []byte) {
+func (t *tx) cell(table byte, k string) *cell {
+	if c, ok := t.dirty[table][k]; ok {
+		return c
+	}
+	return t.s.cell(table, k)
+}
+
+func (t *tx) set(table byte, k string, c *cell) {
+	if t.dirty == nil {
+		t.dirty = map[byte]map[string]*cell{}
+	}
 	if t.dirty[table] == nil {
-		t.dirty[table] = map[string][]byte{}
+		t.dirty[table] = map[string]*cell{}
 	}
-	t.dirty[table][k] = v
+	if c != nil {
+		c.life = t.s.life
+	}
+	t.dirty[table][k] = c
 }
+
+func (t *tx) setPlain(table byte, k string, b []byte) { t.set(table, k, &cell{of: plain(b)}) }
 
 func (t *tx) keys(table byte, prefix string) []string {
 	keys := t.s.rows(table, prefix)
-	keys = slices.DeleteFunc(keys, func(k string) bool { _, ok := t.dirty[table][k]; return ok })
+	if len(t.dirty[table]) == 0 {
+		return keys
+	}
+	keys = slices.DeleteFunc(slices.Clone(keys), func(k string) bool { _, ok := t.dirty[table][k]; return ok })
 	for k, v := range t.dirty[table] {
 		if v != nil && strings.HasPrefix(k, prefix) {
 			keys = append(keys, k)
@@ -119,11 +245,11 @@ func (t *tx) keysOf(table byte) (keys []string) {
 // order gives rows that are listed oldest first their place.
 func (t *tx) order() uint64 {
 	var n uint64
-	if v := t.get(tCount, "n"); v != nil {
-		n = binary.BigEndian.Uint64(v)
+	if c := t.cell(tCount, "n"); c != nil {
+		n = binary.BigEndian.Uint64(c.read(t.s.life).(plain))
 	}
 	n++
-	t.set(tCount, "n", number(n))
+	t.setPlain(tCount, "n", number(n))
 	return n
 }
 
@@ -133,47 +259,43 @@ func unpack(b []byte, v any) {
 	}
 }
 
+// see is a record that is only looked at; nil: there is none.
+func see[T any](s *store, table byte, k string) *T {
+	c := s.cell(table, k)
+	if c == nil {
+		return nil
+	}
+	return c.read(s.life).(held[T]).v
+}
+
 func fetch[T any](t *tx, table byte, k string) (*T, error) {
-	b := t.get(table, k)
-	if b == nil {
+	c := t.cell(table, k)
+	if c == nil {
 		return nil, group.ErrUnknown
 	}
-	v := new(T)
-	unpack(b, v)
-	return v, nil
+	return copied(c.read(t.s.life).(held[T]).v), nil
 }
 
-// ordered are values with their place in the order of making.
-type ordered struct {
-	At    uint64
-	Value []byte
+func put[T any](t *tx, table byte, k string, v *T) {
+	t.set(table, k, &cell{of: held[T]{copied(v)}})
 }
 
-func (t *tx) setOrdered(table byte, k string, v any) {
-	o := ordered{Value: pack(v)}
-	if old := t.get(table, k); old != nil {
-		var was ordered
-		unpack(old, &was)
-		o.At = was.At
+// putOrdered puts a record that keeps its place in the order of making.
+func putOrdered[T any](t *tx, table byte, k string, v *T) {
+	c := &cell{of: held[T]{copied(v)}}
+	if old := t.cell(table, k); old != nil {
+		c.at = old.at
 	} else {
-		o.At = t.order()
+		c.at = t.order()
 	}
-	t.set(table, k, pack(o))
+	t.set(table, k, c)
 }
 
-type keyed struct {
-	key string
-	ordered
-}
-
-func (t *tx) listOrdered(table byte, prefix string) (l []keyed) {
-	for _, k := range t.keys(table, prefix) {
-		o := keyed{key: k}
-		unpack(t.get(table, k), &o.ordered)
-		l = append(l, o)
-	}
-	slices.SortFunc(l, func(a, b keyed) int { return cmp.Compare(a.At, b.At) })
-	return l
+// listOrdered are the keys of a table's records, oldest first.
+func (t *tx) listOrdered(table byte, prefix string) []string {
+	keys := slices.Clone(t.keys(table, prefix))
+	slices.SortFunc(keys, func(a, b string) int { return cmp.Compare(t.cell(table, a).at, t.cell(table, b).at) })
+	return keys
 }
 
 func (t *tx) Group(id group.ID) (*group.Record, error) {
@@ -196,7 +318,7 @@ func (t *tx) Groups() (l []*group.Record, err error) {
 }
 
 func (t *tx) PutGroup(r *group.Record) error {
-	t.set(tGroup, string(r.ID[:]), pack(r))
+	put(t, tGroup, string(r.ID[:]), r)
 	return nil
 }
 
@@ -233,7 +355,7 @@ func (t *tx) Epochs(id group.ID) (l []*group.Epoch, err error) {
 }
 
 func (t *tx) PutEpoch(e *group.Epoch) error {
-	t.set(tEpoch, epochKey(e.Group, e.Number), pack(e))
+	put(t, tEpoch, epochKey(e.Group, e.Number), e)
 	return nil
 }
 
@@ -242,34 +364,38 @@ func (t *tx) DeleteEpoch(id group.ID, n uint64) error {
 	return nil
 }
 
+func (t *tx) message(k string) (*group.Message, error) {
+	m, err := fetch[group.Message](t, tMessage, k)
+	if err == nil {
+		m.Group, m.ID = group.ID([]byte(k)), wire.MessageID([]byte(k)[len(m.Group):])
+	}
+	return m, err
+}
+
 func (t *tx) Messages(id group.ID) (l []*group.Message, err error) {
-	for _, o := range t.listOrdered(tMessage, string(id[:])) {
-		m := new(group.Message)
-		unpack(o.Value, m)
-		m.Group, m.ID = id, wire.MessageID([]byte(o.key)[len(id):])
+	for _, k := range t.listOrdered(tMessage, string(id[:])) {
+		m, err := t.message(k)
+		if err != nil {
+			return nil, err
+		}
 		l = append(l, m)
 	}
 	return l, nil
 }
 
+func messageKey(id group.ID, m wire.MessageID) string { return string(id[:]) + string(m[:]) }
+
 func (t *tx) Message(id group.ID, m wire.MessageID) (*group.Message, error) {
-	o, err := fetch[ordered](t, tMessage, string(id[:])+string(m[:]))
-	if err != nil {
-		return nil, err
-	}
-	v := new(group.Message)
-	unpack(o.Value, v)
-	v.Group, v.ID = id, m
-	return v, nil
+	return t.message(messageKey(id, m))
 }
 
 func (t *tx) PutMessage(m *group.Message) error {
-	t.setOrdered(tMessage, string(m.Group[:])+string(m.ID[:]), m)
+	putOrdered(t, tMessage, messageKey(m.Group, m.ID), m)
 	return nil
 }
 
 func (t *tx) DeleteMessage(id group.ID, m wire.MessageID) error {
-	t.set(tMessage, string(id[:])+string(m[:]), nil)
+	t.set(tMessage, messageKey(id, m), nil)
 	return nil
 }
 
@@ -278,11 +404,11 @@ func seenKey(origin group.ID, from group.Device, m wire.MessageID) string {
 }
 
 func (t *tx) Seen(origin group.ID, from group.Device, m wire.MessageID) (bool, error) {
-	return t.get(tSeen, seenKey(origin, from, m)) != nil, nil
+	return t.cell(tSeen, seenKey(origin, from, m)) != nil, nil
 }
 
 func (t *tx) MarkSeen(origin group.ID, from group.Device, m wire.MessageID, _ int64) error {
-	t.set(tSeen, seenKey(origin, from, m), []byte{1})
+	t.setPlain(tSeen, seenKey(origin, from, m), []byte{1})
 	return nil
 }
 
@@ -295,7 +421,7 @@ func (t *tx) OwnPackage(h [32]byte) (*group.OwnPackage, error) {
 }
 
 func (t *tx) PutOwnPackage(p *group.OwnPackage) error {
-	t.set(tOwn, string(p.Hash[:]), pack(p))
+	put(t, tOwn, string(p.Hash[:]), p)
 	return nil
 }
 
@@ -316,16 +442,18 @@ func (t *tx) OwnPackages() (l []*group.OwnPackage, err error) {
 }
 
 func (t *tx) Stock(of group.Device) (l []*group.Package, err error) {
-	for _, o := range t.listOrdered(tStock, string(of[:])) {
-		p := new(group.Package)
-		unpack(o.Value, p)
+	for _, k := range t.listOrdered(tStock, string(of[:])) {
+		p, err := fetch[group.Package](t, tStock, k)
+		if err != nil {
+			return nil, err
+		}
 		l = append(l, p)
 	}
 	return l, nil
 }
 
 func (t *tx) PutStock(of group.Device, p *group.Package) error {
-	t.setOrdered(tStock, string(of[:])+string(p.Hash[:]), p)
+	putOrdered(t, tStock, string(of[:])+string(p.Hash[:]), p)
 	return nil
 }
 
@@ -335,25 +463,25 @@ func (t *tx) DeleteStock(of group.Device, h [32]byte) error {
 }
 
 func (t *tx) Note(name string) ([]byte, error) {
-	if v := t.get(tNote, name); v != nil {
-		return bytes.Clone(v), nil
+	if c := t.cell(tNote, name); c != nil {
+		return bytes.Clone(c.read(t.s.life).(plain)), nil
 	}
 	return nil, group.ErrUnknown
 }
 
 func (t *tx) PutNote(name string, value []byte) error {
-	t.set(tNote, name, append([]byte{}, value...))
+	t.setPlain(tNote, name, append([]byte{}, value...))
 	return nil
 }
 
 func (t *tx) DeleteNotes(prefix string) error {
-	for _, k := range t.keys(tNote, prefix) {
+	for _, k := range slices.Clone(t.keys(tNote, prefix)) {
 		t.set(tNote, k, nil)
 	}
 	return nil
 }
 
-func (t *tx) Notes(prefix string) ([]string, error) { return t.keys(tNote, prefix), nil }
+func (t *tx) Notes(prefix string) ([]string, error) { return slices.Clone(t.keys(tNote, prefix)), nil }
 
 // rowKey names a kept copy in the outbox.
 func rowKey(k group.RowKey) string {

@@ -47,7 +47,7 @@ func (w *world) populate() {
 			n := &node{w: w, i: len(w.nodes), name: called(p, i), who: who, place: i, disk: newStore(), sign: key.SignPublicOf(s),
 				rand: &entropy{seed: [32]byte(hash("entropy", number(w.seed), number(uint64(len(w.nodes)))))},
 				skew: w.chance.between(-90*time.Second, 90*time.Second)}
-			n.self = group.Self{Sign: s, Manifest: who.man, Home: w.realms[0].home}
+			n.self = group.Self{Sign: s, Device: n.sign, Manifest: who.man, Home: w.realms[0].home}
 			if p > 0 { // the first group is at the relay that may lie; others are at home elsewhere
 				n.self.Home = w.realms[1+p%3].home
 			}
@@ -143,8 +143,8 @@ func (w *world) runTo(d time.Duration, ok func() bool) {
 }
 
 func (n *node) state(r *group.Record) *roster.State {
-	e, err := n.disk.begin().Epoch(r.ID, r.Head)
-	if err != nil {
+	e := n.head(r)
+	if e == nil {
 		return nil
 	}
 	s, err := roster.ParseState(e.State)

@@ -35,8 +35,8 @@ type world struct {
 	healed bool
 
 	book   book
-	words  bool   // tell every word and cell
-	before *store // of the device whose transaction just committed
+	words  bool          // tell every word and cell
+	before func() *store // of the device whose transaction just committed
 }
 
 type event struct {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"os"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"time"
@@ -83,6 +84,7 @@ included, with abstract MLS.`,
 }
 
 func runCommits(cmd *cobra.Command, o commits.Options, ran *bool) error {
+	debug.SetGCPercent(400) // little lives, much is thrown away
 	began, said := time.Now(), time.Now()
 	done := 0
 	t, err := commits.Run(cmd.Context(), o, func(r *commits.Outcome) {

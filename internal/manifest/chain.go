@@ -49,7 +49,7 @@ func (m *Manifest) genuine(root key.SignPublic) error {
 	if err := m.check(); err != nil {
 		return err
 	}
-	if !key.Verify(root, m.Sig, labelSign, m.appendBody(nil)) {
+	if !key.VerifyAgain(root, m.Sig, labelSign, m.appendBody(nil)) {
 		return ErrSignature
 	}
 	return nil

@@ -38,7 +38,7 @@ type Listed struct {
 // It fails with ErrProof.
 func (l *Listed) Read(relay key.SignPublic) (wire.Receipt, error) {
 	r, err := wire.ParseReceipt(l.Receipt)
-	if err != nil || !key.Verify(relay, r.Sig, wire.LabelReceipt, r.ID[:], r.Hash[:]) {
+	if err != nil || !key.VerifyAgain(relay, r.Sig, wire.LabelReceipt, r.ID[:], r.Hash[:]) {
 		return wire.Receipt{}, ErrProof
 	}
 	return r, nil
@@ -95,7 +95,7 @@ func (e *Evidence) Append(b []byte) ([]byte, error) {
 // with ErrProof. What a relay signed is checked by Check.
 func ParseEvidence(b []byte) (*Evidence, error) {
 	e := new(Evidence)
-	if !parse(b, MaxEvidence, e) || !e.good() || !key.Verify(e.By, e.Sig, labelEvidence, e.signed()) {
+	if !parse(b, MaxEvidence, e) || !e.good() || !key.VerifyAgain(e.By, e.Sig, labelEvidence, e.signed()) {
 		return nil, ErrProof
 	}
 	return e, nil
@@ -186,7 +186,7 @@ func (a *Answer) Append(b []byte) ([]byte, error) {
 // ErrProof.
 func ParseAnswer(b []byte) (*Answer, error) {
 	a := new(Answer)
-	if !parse(b, MaxAnswer, a) || a.Kind < IStop || a.Kind > Succeeds || !key.Verify(a.By, a.Sig, labelAnswer, a.signed()) {
+	if !parse(b, MaxAnswer, a) || a.Kind < IStop || a.Kind > Succeeds || !key.VerifyAgain(a.By, a.Sig, labelAnswer, a.signed()) {
 		return nil, ErrProof
 	}
 	return a, nil

@@ -82,7 +82,7 @@ func (c *Credential) Check(leafKey []byte) error {
 	if !ok {
 		return ErrCredential
 	}
-	if _, ok := c.Manifest.Active(i); !ok || !key.Verify(c.Device, c.Sig, labelLeaf, leafKey) {
+	if _, ok := c.Manifest.Active(i); !ok || !key.VerifyAgain(c.Device, c.Sig, labelLeaf, leafKey) {
 		return ErrCredential
 	}
 	return nil

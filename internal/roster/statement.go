@@ -105,7 +105,7 @@ func ParseStatement(b []byte) (*Statement, error) {
 		return nil, ErrStatement
 	}
 	s.m = m
-	if !s.good() || !key.Verify(s.By, s.Sig, labelStatement, s.signed()) {
+	if !s.good() || !key.VerifyAgain(s.By, s.Sig, labelStatement, s.signed()) {
 		return nil, ErrStatement
 	}
 	return s, nil

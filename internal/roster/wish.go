@@ -88,7 +88,7 @@ func (w *Wish) signed() []byte {
 }
 
 // genuine reports whether the device that the wish names signed it.
-func (w *Wish) genuine() bool { return key.Verify(w.By, w.Sig, labelWish, w.signed()) }
+func (w *Wish) genuine() bool { return key.VerifyAgain(w.By, w.Sig, labelWish, w.signed()) }
 
 // Append appends the wish as deterministic CBOR, at most MaxWish bytes. It fails
 // with ErrWish.

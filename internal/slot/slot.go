@@ -148,7 +148,7 @@ func isClass(n int) bool {
 //
 // spec: group.md#receipts
 func Check(id wire.BlobID, receiptKey key.SignPublic, r *wire.Receipt) (hash [32]byte, err error) {
-	if r.ID != id || !key.Verify(receiptKey, r.Sig, wire.LabelReceipt, r.ID[:], r.Hash[:]) {
+	if r.ID != id || !key.VerifyAgain(receiptKey, r.Sig, wire.LabelReceipt, r.ID[:], r.Hash[:]) {
 		return hash, ErrReceipt
 	}
 	return r.Hash, nil

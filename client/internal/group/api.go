@@ -50,6 +50,7 @@ type Engine struct {
 // Self is who this device is.
 type Self struct {
 	Sign     key.Sign
+	Device   Device // the public half of Sign; zeros: it is computed in every call
 	Manifest *manifest.Manifest
 	Home     roster.Home // the own realm: where routes of own leaves lie, and slots of new groups
 	// Elsewhere are other realms to which this device can put: where a group goes

@@ -40,7 +40,11 @@ type work struct {
 }
 
 func (e *Engine) work(tx Tx, now time.Time) *work {
-	return &work{Engine: e, tx: tx, now: now, ch: &Change{}, dev: device(e.Self.Sign)}
+	w := &work{Engine: e, tx: tx, now: now, ch: &Change{}, dev: e.Self.Device}
+	if w.dev == (Device{}) {
+		w.dev = device(e.Self.Sign)
+	}
+	return w
 }
 
 func (w *work) env() Env       { return Env{Now: w.now, Rand: w.Rand} }
