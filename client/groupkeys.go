@@ -40,9 +40,8 @@ func (k *keyring) leafPeriod(o *addr.Offer, t uint64) (int64, *addr.Period, erro
 	if p != nil {
 		return number, p, nil
 	}
-	chain := addr.NewChain(o, addr.Live)
-	defer chain.Wipe()
-	p, err := chain.At(t)
+	secret, begin := group.RouteAt(o.Secret.Bytes(), o.Birth, t)
+	p, err := periodOf(o, secret, begin, addr.Live, t)
 	if err != nil {
 		return number, nil, err
 	}
@@ -52,6 +51,24 @@ func (k *keyring) leafPeriod(o *addr.Offer, t uint64) (int64, *addr.Period, erro
 	}
 	k.mu.Unlock()
 	return number, p, nil
+}
+
+// leafDay derives the keys of a leaf's route for what is parked in a day.
+func leafDay(o *addr.Offer, day uint64) (*addr.Period, error) {
+	secret, begin := group.RouteOn(o.Secret.Bytes(), o.Birth, o.Period, day)
+	return periodOf(o, secret, begin, addr.Park, day)
+}
+
+// periodOf derives the keys of a period from the secret with which its chain begins.
+func periodOf(o *addr.Offer, secret []byte, begin uint64, kind addr.Kind, t uint64) (*addr.Period, error) {
+	from, err := offerOf(o.Public, secret, begin, o.Period)
+	if err != nil {
+		return nil, err
+	}
+	defer from.Secret.Wipe()
+	chain := addr.NewChain(from, kind)
+	defer chain.Wipe()
+	return chain.At(t)
 }
 
 // offerOf is what a route begins with.
@@ -106,13 +123,7 @@ func (k *keyring) leafAddresses(ctx context.Context, t uint64) (out []inbox.Addr
 		return nil, err
 	}
 	for _, l := range own {
-		if t < l.Birth {
-			continue
-		}
 		number, p, err := k.leafPeriod(l.offer, t)
-		if errors.Is(err, addr.ErrForgotten) || errors.Is(err, addr.ErrFar) {
-			continue
-		}
 		if err != nil {
 			return nil, err
 		}
@@ -149,12 +160,7 @@ func (k *keyring) leafDays(ctx context.Context, day uint64) (out []inbox.DayAddr
 		if l.Leaf == group.All {
 			continue
 		}
-		chain := addr.NewChain(l.offer, addr.Park)
-		p, err := chain.At(day)
-		chain.Wipe()
-		if errors.Is(err, addr.ErrForgotten) || errors.Is(err, addr.ErrFar) {
-			continue
-		}
+		p, err := leafDay(l.offer, day)
 		if err != nil {
 			return nil, err
 		}
@@ -301,9 +307,7 @@ func (k *keyring) parkCopy(ctx context.Context, id int64, hours int) (parcel, er
 
 // leafParcel seals a body for a leaf's present day.
 func (k *keyring) leafParcel(r *leafRoute, body wire.Body, hours int) (parcel, error) {
-	chain := addr.NewChain(r.offer, addr.Park)
-	defer chain.Wipe()
-	p, err := chain.At(addr.DayAt(k.unix()))
+	p, err := leafDay(r.offer, addr.DayAt(k.unix()))
 	if err != nil {
 		return parcel{}, err
 	}

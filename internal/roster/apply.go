@@ -46,6 +46,7 @@ type Commit struct {
 	Maker  Leaf    // who commits
 	Slot   Past    // the slot of the epoch before the one that ends, with what it holds; zeros: none
 	Born   uint32  // day, by the committer's clock
+	Most   int     // leaves that the slots of the group have room for; 0: no bound
 	Wishes []*Wish // in Sort's order
 }
 
@@ -155,9 +156,8 @@ func newApplying(c *Commit) *applying {
 	return &applying{c: c, next: c.State.Clone(), leaves: slices.Clone(c.Leaves), gone: map[uint32]bool{}, plan: &Plan{}}
 }
 
-// maker checks that the committer may commit at all. An admin's device may; any
-// other only leaves, what was revoked and its own path, and not if one of the last
-// Between commits is its own. Where the group has one committer nobody else may.
+// maker checks that the committer may commit at all, and that it is their turn. Where
+// the group has one committer nobody else may.
 func (a *applying) maker() error {
 	m := a.c.Maker
 	if !slices.Contains(a.c.Leaves, m) {
@@ -166,13 +166,7 @@ func (a *applying) maker() error {
 	if s := a.c.State.Sole; s != nil && *s != m.Device {
 		return ErrMaker
 	}
-	if _, admin := a.c.State.Rank(m.Root); admin {
-		return nil
-	}
-	if slices.Contains(a.c.State.Makers, m.Device) {
-		return ErrMaker
-	}
-	return nil
+	return a.rested()
 }
 
 // judge applies one wish if this committer may carry it. One that is refused
@@ -292,6 +286,9 @@ func (a *applying) add(w *Wish) error {
 		if o.Device == w.Device {
 			return ErrDone
 		}
+	}
+	if err := a.room(w.Root); err != nil {
+		return err
 	}
 	a.plan.Add = append(a.plan.Add, w)
 	return nil

@@ -347,6 +347,7 @@ func TestListsAreBounded(t *testing.T) {
 	for i := range 100 {
 		w.commit.Slot = Past{ID: [32]byte{9, byte(i)}, Hash: [32]byte{1}}
 		w.commit.Born = uint32(20_050 - i)
+		w.commit.Maker = []Leaf{w.ada.leaf(0, 0), w.bob.leaf(2, 0)}[i%2]
 		p, err := Apply(w.commit)
 		if err != nil {
 			t.Fatal(err)

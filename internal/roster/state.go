@@ -17,8 +17,8 @@ const (
 	MaxOrigin  = 4096 // bytes of the statement of a re-creation
 	MaxState   = 24 << 10
 
-	// Between is how many commits must lie between two of one device that is not
-	// an admin's: the chain of a runner ends there.
+	// Between is how many commits must lie between two of one person who is no
+	// admin, and how many an admin makes in a row: the chain of a runner ends there.
 	Between = 8
 )
 

@@ -152,6 +152,7 @@ func (g *group) judge(h *opened, st *Staged) ([]*roster.Wish, *roster.Plan, erro
 		return nil, nil, err
 	}
 	c.Maker, c.Wishes, c.Born = maker, wishes, next.Born
+	c.Slot = slotNamed(h, c, next)
 	plan, err := roster.Apply(c)
 	if err != nil {
 		return nil, nil, err
@@ -171,6 +172,23 @@ func (g *group) judge(h *opened, st *Staged) ([]*roster.Wish, *roster.Plan, erro
 		}
 	}
 	return wishes, plan, nil
+}
+
+// slotNamed is the slot of the epoch before that a commit may name. Whoever came in with
+// this epoch does not know it, so a commit may name none; and a device that does not
+// know it itself takes the one that is named. What the Welcome said of it counts for
+// nothing: whoever brings a Welcome could choose it.
+//
+// spec: group.md#state
+func slotNamed(h *opened, c *roster.Commit, next *roster.State) roster.Past {
+	n, had := len(next.Past), len(c.State.Past)
+	if n == 0 || had > 0 && next.Past[n-1] == c.State.Past[had-1] {
+		return roster.Past{}
+	}
+	if c.Slot == (roster.Past{}) && h.Number > 0 && c.State.Sole == nil {
+		return next.Past[n-1]
+	}
+	return c.Slot
 }
 
 // entering is a commit that was judged good.
@@ -237,6 +255,9 @@ func (g *group) enter(h *opened, t Tree, e *entering) error {
 // entered starts what follows on a new epoch: the others hear of it.
 func (g *group) entered(left *opened, ours bool) error {
 	g.r.Try, g.r.Asked = 0, 0
+	if g.r.Trouble == waitsTight {
+		g.trouble("")
+	}
 	if ours {
 		g.r.Update = false
 	}

@@ -287,7 +287,7 @@ func (g *group) admit(from Device, j *Joining, t Tree) error {
 		if m.Index == t.Self() && (m.Device != g.me() || m.Root != g.Self.Manifest.Root) {
 			return ErrWelcome
 		}
-		if !goodRoute(m.Route) && m.Device == g.me() {
+		if !goodRoute(m.Route) {
 			return ErrWelcome
 		}
 	}
@@ -348,10 +348,9 @@ func (g *group) joined(t Tree, p *OwnPackage, j *Joining) error {
 	g.r.State, g.r.Try, g.r.Begging, g.r.Begs, g.r.Offered = Active, 0, 0, 0, nil
 	g.r.Asked, g.r.Away, g.r.Looked, g.r.Known = 0, 0, g.unix(), 0
 	g.r.Acks = nil
-	if rec, err := wire.ParseReceipt(j.Receipt); err == nil {
-		g.r.Decided = slices.DeleteFunc(g.r.Decided, func(d Decided) bool { return d.Epoch >= j.Epoch-1 })
-		g.r.Decided = append(g.r.Decided, Decided{Epoch: j.Epoch - 1, Slot: rec.ID, Receipt: rec})
-	}
+	// Of the slot before nothing is kept: the receipt that came along may be for any blob
+	// of that relay.
+	g.r.Decided = slices.DeleteFunc(g.r.Decided, func(d Decided) bool { return d.Epoch >= j.Epoch-1 })
 	if err := g.tx.DeleteOwnPackage(p.Hash); err != nil {
 		return err
 	}

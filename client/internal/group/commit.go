@@ -33,6 +33,14 @@ func (g *group) schedule() error {
 	if err != nil {
 		return err
 	}
+	within := g.spread()
+	if good && !g.r.Update && len(g.openWishes()) == 0 {
+		h, err := g.head()
+		if err != nil {
+			return err
+		}
+		within = g.pathWithin(h)
+	}
 	switch {
 	case !good:
 		g.r.Try = 0
@@ -41,7 +49,7 @@ func (g *group) schedule() error {
 			g.r.Try = g.unix()
 		}
 	case g.r.Try == 0:
-		n, err := g.random(g.spread() + 1)
+		n, err := g.random(within + 1)
 		if err != nil {
 			return err
 		}
@@ -56,13 +64,13 @@ func (g *group) carriable() (any, urgent bool, err error) {
 	if !g.mayCommit() { // nor is a time for it planned that would never be used
 		return false, false, nil
 	}
-	open := g.openWishes()
-	if len(open) == 0 && !g.r.Update {
-		return false, false, nil
-	}
 	h, err := g.head()
 	if err != nil {
 		return false, false, err
+	}
+	open, path := g.openWishes(), g.pathWanted(h)
+	if len(open) == 0 && !path {
+		return false, false, nil
 	}
 	c, err := g.commitOf(h)
 	if err != nil {
@@ -75,11 +83,14 @@ func (g *group) carriable() (any, urgent bool, err error) {
 	for _, w := range good {
 		urgent = urgent || w.Kind == roster.Remove || w.Kind == roster.Revoked
 	}
-	if len(good) == 0 && g.r.Update {
-		_, err := roster.Apply(c)
-		return err == nil, false, nil
+	if len(good) == 0 && !path {
+		return false, false, nil
 	}
-	return len(good) > 0, urgent, nil
+	c.Wishes = good
+	if _, err := roster.Apply(c); errors.Is(err, roster.ErrMaker) || err != nil && len(good) == 0 {
+		return false, false, nil // it is not this device's turn
+	}
+	return true, urgent, nil
 }
 
 // stage makes a commit of all that this device may carry, stores it with the state
@@ -98,7 +109,7 @@ func (g *group) stage(h *opened) error {
 	}
 	for {
 		c.Wishes = good
-		if len(good) == 0 && !g.r.Update {
+		if len(good) == 0 && !g.pathWanted(h) {
 			g.r.Try = 0
 			return nil
 		}
@@ -110,6 +121,12 @@ func (g *group) stage(h *opened) error {
 			return nil
 		case errors.Is(err, slot.ErrSize) && len(good) > 1:
 			good = good[:len(good)/2] // the others go into the next commit
+		case len(good) == 0 && errors.Is(err, slot.ErrSize):
+			g.tight(h)
+			return nil
+		case errors.Is(err, roster.ErrMaker):
+			g.r.Try = 0 // it is not this device's turn: what it wants waits
+			return nil
 		case len(good) == 0:
 			return err
 		default:

@@ -33,19 +33,11 @@ func (e *Engine) suite(size int) Suite {
 	return SuiteClassic
 }
 
-// classFor is the class of slots for a size: what the largest commit needs.
-func classFor(size int) byte {
-	if size > 64 {
-		return 3
-	}
-	return 2
-}
-
 // Create makes a group with this device as its one member and admin. It fails with
 // roster.ErrState for a name that cannot be.
 func (e *Engine) Create(tx Tx, now time.Time, f Founding) (ID, *Change, error) {
 	w := e.work(tx, now)
-	class := classFor(f.Size)
+	class := classFor(f.Size, w.suite(f.Size))
 	if f.Class >= 0 {
 		class = byte(f.Class)
 	}

@@ -292,7 +292,7 @@ func (g *group) begin(t Tree, owner []byte) (*opened, error) {
 	}
 	e.Born = s.Born
 	g.open[e.Number] = o
-	g.r.Head, g.r.Name = e.Number, s.Name
+	g.r.Head, g.r.Name, g.r.Suite = e.Number, s.Name, t.Suite()
 	g.ch.Routes = true
 	return o, nil
 }

@@ -352,7 +352,7 @@ func staged(s *mls.Staged) *Staged {
 	if n := s.Next(); n != nil && !n.Removed() {
 		if l := n.Leaf(s.Committer.Leaf); l == nil {
 			out.Others = true
-		} else if _, err := routeOf(l); err != nil {
+		} else if r, err := routeOf(l); err != nil || !goodRoute(r) {
 			out.Others = true
 		}
 	}

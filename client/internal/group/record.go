@@ -46,6 +46,9 @@ type Record struct {
 	Gather  int64      `cbor:"29,keyasint"` // when the roll goes out next, of who gathers acks
 
 	Rift Rift `cbor:"40,keyasint"`
+
+	Suite Suite  `cbor:"60,keyasint,omitempty"` // of the group, for good
+	Tight uint64 `cbor:"61,keyasint,omitempty"` // 1 + the epoch whose slot is too small for the own path; 0: none
 }
 
 // Lacking is a device that is to be added and whose key package is missing.

@@ -10,7 +10,15 @@ import (
 	"github.com/tacet-chat/tacet/internal/roster"
 )
 
-const labelRoute = "tacet/v1/group/route"
+// Labels of routes.
+const (
+	labelRoute = "tacet/v1/group/route"
+	labelApart = "tacet/v1/group/apart"
+)
+
+// chainMost is how many periods the chain of a leaf's route is long: 28 days of 10
+// minutes, or as many days of what is parked.
+const chainMost = 4096
 
 func newOwner(rand io.Reader) ([]byte, [32]byte, error) {
 	owner, public, err := addr.NewOwner(rand)
@@ -42,6 +50,34 @@ func leafSecret(route []byte, leaf uint32, public [32]byte) []byte {
 // birth is the first live period of a day.
 func birth(day uint32, period uint16) uint64 {
 	return addr.PeriodAt(int64(day)*86_400, period)
+}
+
+// RouteAt is the secret of a leaf's route from which live period t follows, and the
+// period at which the chain begins that has it. The day at which a chain begins is what
+// some member said, and it may be long ago: what lies before it, or far after, is each
+// a chain of its own. So whatever anybody says of the day, both ends have one address.
+//
+// spec: group.md#routes
+func RouteAt(secret []byte, birth, t uint64) (from []byte, begin uint64) {
+	if t >= birth && t-birth < chainMost {
+		return secret, birth
+	}
+	from = make([]byte, 32)
+	key.KDF(from, secret, labelApart, binary.BigEndian.AppendUint64(nil, t))
+	return from, t
+}
+
+// RouteOn is RouteAt for what is parked in a day: of days before the chain, or far after
+// its beginning, the chain is that of the day's first live period.
+//
+// spec: group.md#routes
+func RouteOn(secret []byte, birth uint64, period uint16, on uint64) (from []byte, begin uint64) {
+	if first := birth * uint64(period) / addr.DaySeconds; on >= first && on-first < chainMost {
+		return secret, birth
+	}
+	t := on * addr.DaySeconds / uint64(period)
+	from, _ = RouteAt(secret, t+1, t)
+	return from, t
 }
 
 // LeafRouteOf is where a copy for a leaf goes. It fails with ErrUnknown for an epoch

@@ -4,6 +4,7 @@ package group
 const (
 	waitsUnpaid  = "member changes are waiting: this device has no token for the relay of this group. Messages go on."
 	waitsRefused = "member changes are waiting: the relay of this group takes none. Messages go on."
+	waitsTight   = "changes that this device wants to make are waiting: the group has more devices than fit. Messages go on; an admin can remove devices that are not used."
 	waitsBehind  = "this device missed changes of the group and asked an admin to be added again. Messages wait until then."
 )
 

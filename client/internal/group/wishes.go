@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/tacet-chat/tacet/internal/key"
+	"github.com/tacet-chat/tacet/internal/manifest"
 	"github.com/tacet-chat/tacet/internal/roster"
 	"github.com/tacet-chat/tacet/internal/wire"
 )
@@ -111,7 +112,7 @@ func (g *group) possible(w *roster.Wish) error {
 	var why error
 	for i, m := range candidates(s, h) {
 		c := &roster.Commit{Origin: g.r.Origin, State: s.Clone(), Leaves: h.Roster, Maker: m, Born: s.Born, Wishes: []*roster.Wish{w}}
-		c.State.Makers, c.State.Sole = nil, nil
+		g.room(c).State.Makers, c.State.Sole = nil, nil
 		_, err := roster.Apply(c)
 		if err == nil {
 			return nil
@@ -159,6 +160,26 @@ func (g *group) fits(h *opened, w *roster.Wish) error {
 	}
 	if c.Root() != w.Root || c.Device != w.Device || s != t.Suite() || !goodRoute(r) {
 		return roster.ErrEvidence
+	}
+	if w.Kind == roster.Add {
+		return newest(h, t, w, c.Manifest)
+	}
+	return nil
+}
+
+// newest refuses a device that its own person adds by another manifest than the newest
+// in the tree, or one that follows it: a root could make devices without end, each in
+// a manifest of its own.
+//
+// spec: group.md#room
+func newest(h *opened, t Tree, w *roster.Wish, m *manifest.Manifest) error {
+	if by, in := leafOf(h.Roster, w.By); !in || by.Root != w.Root {
+		return nil
+	}
+	for _, x := range t.Members() {
+		if o := x.Credential.Manifest; x.Root == w.Root && (o.Sequence > m.Sequence || o.Sequence == m.Sequence && o.Hash() != m.Hash()) {
+			return roster.ErrEvidence
+		}
 	}
 	return nil
 }
@@ -240,13 +261,12 @@ func (g *group) commitOf(h *opened) (*roster.Commit, error) {
 	}
 	c := &roster.Commit{Origin: g.r.Origin, State: s, Leaves: h.Roster, Maker: h.self(), Born: day(g.now)}
 	if h.Number > 0 && s.Sole == nil {
-		d := g.decided(h.Number - 1)
-		if d == nil {
-			return nil, ErrUnknown
+		// Who has just come in does not know it, and names none.
+		if d := g.decided(h.Number - 1); d != nil {
+			c.Slot = roster.Past{ID: d.Slot, Hash: d.Receipt.Hash}
 		}
-		c.Slot = roster.Past{ID: d.Slot, Hash: d.Receipt.Hash}
 	}
-	return c, nil
+	return g.room(c), nil
 }
 
 // decided is what is known of the slot of an epoch; nil: nothing.
