@@ -229,7 +229,7 @@ func (c *Client) shownEvent(s vault.Store, e *convo.Event) Event {
 	if p := e.Group; p != nil {
 		out.Reached, out.Of = p.Reached, p.Of
 		out.From, _ = c.groups.nameOf(s, p.By)
-		if r, err := s.ContactOf(p.By); err == nil {
+		if r, err := s.ContactOf(p.By); err == nil && r.State != contact.Member {
 			out.ContactID, out.Contact = r.ID, r.Name
 		}
 	}

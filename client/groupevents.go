@@ -1,7 +1,6 @@
 package client
 
 import (
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"strconv"
@@ -263,7 +262,8 @@ func listOf(names []string) string {
 }
 
 // nameOf is what a person is called here. Somebody who is no contact has a part of
-// the name of their root: nobody else can have the same by chance.
+// the name of their root: nobody else can have the same by chance. What they call
+// themselves stands before it, if they were met.
 func (g *groups) nameOf(tx vault.Store, root key.SignPublic) (string, error) {
 	switch {
 	case root == key.SignPublic{}:
@@ -273,12 +273,18 @@ func (g *groups) nameOf(tx vault.Store, root key.SignPublic) (string, error) {
 	}
 	r, err := tx.ContactOf(root)
 	if errors.Is(err, contact.ErrUnknown) {
-		return "member " + hex.EncodeToString(root[:4]), nil
+		return contact.MemberName(root), nil
 	}
 	if err != nil {
 		return "", err
 	}
-	return r.Name, nil
+	if r.State != contact.Member {
+		return r.Name, nil
+	}
+	if r.Claimed == "" {
+		return contact.MemberName(root), nil
+	}
+	return fmt.Sprintf("%s (%s)", r.Claimed, contact.MemberName(root)), nil
 }
 
 // deviceOf finds the record of a person's device; nil if there is none.

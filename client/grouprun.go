@@ -40,6 +40,9 @@ type groupEngine interface {
 	Routes(tx group.Tx) ([]group.OwnRoute, error)
 	LeafRouteOf(tx group.Tx, id group.ID, epoch uint64, leaf uint32) (*group.LeafRoute, error)
 	Packages(tx group.Tx, now time.Time, to group.Device, n int) ([]byte, error)
+	Unmet(tx group.Tx, met func(root key.SignPublic, d group.Device) (bool, error)) ([]group.Unmet, error)
+	Shown(tx group.Tx, root key.SignPublic, d group.Device) (*manifest.Manifest, int, error)
+	Introduce(tx group.Tx, now time.Time, id group.ID, to group.Device, introduction []byte) (*group.Change, error)
 }
 
 // groups runs the groups of a profile: it turns what the engine wants into rows,
@@ -54,14 +57,15 @@ type groups struct {
 
 	work *groupWork // of the transaction under way, which has the vault's turn
 
-	kick chan struct{} // capacity 1
-	mu   sync.Mutex    // guards the rest
-	next time.Time     // when the engine wants to be asked; zero: not known
-	once []onceCopy
-	call map[slotKey]*group.SlotCall     // that wait
-	busy map[slotKey]bool                // those under way
-	peer map[group.Device]map[int64]bool // what stands for a device in the outbox, by group
-	seen map[group.Device]time.Time      // when it was last heard of
+	kick  chan struct{} // capacity 1
+	mu    sync.Mutex    // guards the rest
+	next  time.Time     // when the engine wants to be asked; zero: not known
+	intro time.Time     // when members are introduced next
+	once  []onceCopy
+	call  map[slotKey]*group.SlotCall     // that wait
+	busy  map[slotKey]bool                // those under way
+	peer  map[group.Device]map[int64]bool // what stands for a device in the outbox, by group
+	seen  map[group.Device]time.Time      // when it was last heard of
 }
 
 // onceCopy is a copy that is no row, and when it goes.
@@ -81,6 +85,7 @@ type groupWork struct {
 	routes  bool
 	next    time.Time
 	any     bool
+	meet    bool // there may be members to be introduced to
 	late    bool // it came of what was said while this device was away
 }
 
@@ -134,6 +139,10 @@ func (g *groups) settle(tx vault.Store, now time.Time, ch *convo.Change) (*convo
 			if err := g.tell(tx, now, &gch.Events[i], ch); err != nil {
 				return ch, err
 			}
+			w.meet = w.meet || changesMembers(&gch.Events[i])
+		}
+		if err := g.meets(tx, now, gch.Meets, ch); err != nil {
+			return ch, err
 		}
 		if err := g.rows(tx, now, gch, w); err != nil {
 			return ch, err
@@ -193,9 +202,9 @@ func shuffle[T any](c *Client, all []T) {
 }
 
 // say queues a word in the pair session with a device. One for a device that there
-// is no session with waits: the engine wants it again.
+// is no session with waits there.
 func (g *groups) say(tx vault.Store, now time.Time, w *group.Word, ch *convo.Change) error {
-	r, err := deviceOf(tx, w.Root, w.To)
+	r, err := g.expect(tx, now, w)
 	if err != nil || r == nil {
 		return err
 	}
@@ -240,6 +249,9 @@ func (g *groups) act(w *groupWork) {
 	}
 	if !w.next.IsZero() && (g.next.IsZero() || w.next.Before(g.next)) {
 		g.next = w.next
+	}
+	if w.meet {
+		g.intro = time.Time{}
 	}
 	g.mu.Unlock()
 	g.wake()
@@ -319,7 +331,7 @@ func (g *groups) run(ctx context.Context) error {
 	defer all.Wait()
 	puts, calls := make(chan struct{}, groupPuts), make(chan struct{}, groupCalls)
 	g.mu.Lock()
-	g.next, g.once, g.busy = time.Time{}, nil, map[slotKey]bool{}
+	g.next, g.intro, g.once, g.busy = time.Time{}, time.Time{}, nil, map[slotKey]bool{}
 	clear(g.call)
 	g.mu.Unlock()
 	var looked time.Time
@@ -340,6 +352,11 @@ func (g *groups) run(ctx context.Context) error {
 			}
 			looked = now // a look that failed comes again with the next tick
 		}
+		if err := g.introductions(ctx); fatal(err) {
+			return err
+		} else if err != nil && ctx.Err() == nil {
+			g.c.note(err)
+		}
 		g.put(ctx, &all, puts)
 		g.decide(ctx, &all, calls)
 		timer.Reset(g.wait(time.Now(), looked))
@@ -350,6 +367,32 @@ func (g *groups) run(ctx context.Context) error {
 		case <-timer.C:
 		}
 	}
+}
+
+// introductions gives members introductions when it is time.
+func (g *groups) introductions(ctx context.Context) error {
+	now := time.Now()
+	after := now.Add(groupRetry) // unless it goes well, or somebody comes in meanwhile
+	g.mu.Lock()
+	due := !g.intro.After(now)
+	if due {
+		g.intro = after
+	}
+	g.mu.Unlock()
+	if !due {
+		return nil
+	}
+	var next time.Time
+	err := g.c.update(ctx, func(tx vault.Store, now time.Time) (ch *convo.Change, err error) {
+		ch, next, err = g.introduce(tx, now)
+		return ch, err
+	})
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if err == nil && g.intro.Equal(after) {
+		g.intro = next
+	}
+	return err
 }
 
 // ticks reports whether the engine wants to be asked now, and takes that as done.
@@ -402,6 +445,9 @@ func (g *groups) wait(now, looked time.Time) time.Duration {
 	if !g.next.IsZero() && g.next.Before(next) {
 		next = g.next
 	}
+	if g.intro.Before(next) {
+		next = g.intro
+	}
 	for _, k := range g.once {
 		if k.at.Before(next) {
 			next = k.at
@@ -434,5 +480,6 @@ func merge(ch, more *convo.Change) {
 	ch.Added = append(ch.Added, more.Added...)
 	ch.Removed = append(ch.Removed, more.Removed...)
 	ch.Owes = append(ch.Owes, more.Owes...)
-	ch.Routes, ch.Invites, ch.Wakes = ch.Routes || more.Routes, ch.Invites || more.Invites, ch.Wakes || more.Wakes
+	ch.Freed = append(ch.Freed, more.Freed...)
+	ch.Routes, ch.Invites, ch.Wakes, ch.Meets = ch.Routes || more.Routes, ch.Invites || more.Invites, ch.Wakes || more.Wakes, ch.Meets || more.Meets
 }

@@ -48,6 +48,8 @@ type GroupMember struct {
 	You       bool   `json:"you,omitempty"`
 	Rank      int    `json:"rank,omitempty"` // among the admins, 1 for the most senior; 0: none
 	Devices   int    `json:"devices"`
+	Claimed   string `json:"claimed,omitempty"` // of who is no contact: what they call themselves; nobody vouches for it
+	Met       bool   `json:"met,omitempty"`     // there is a session with one of their devices
 }
 
 // GroupQuestion is something that a person must decide.
@@ -268,11 +270,8 @@ func (g *groups) want(tx vault.Store, now time.Time, id group.ID, w GroupChange)
 	var wishes []roster.Wish
 	switch w.Action {
 	case GroupAdd:
-		r, err := find(tx, w.Who)
+		r, err := g.whom(tx, w.Who)
 		if err != nil {
-			return err
-		}
-		if err := convo.MaySend(r); err != nil {
 			return err
 		}
 		m, err := manifest.Parse(r.Manifest)
@@ -324,15 +323,43 @@ func (g *groups) memberNamed(tx vault.Store, id group.ID, who string) (root key.
 		return root, ErrNoMember
 	}
 	for _, p := range people {
-		n, err := g.nameOf(tx, p)
-		if err != nil {
-			return root, err
-		}
-		if contact.SameName(n, who) || contact.SameName(n, "member "+who) {
-			return p, nil
+		if is, err := g.means(tx, p, who); err != nil || is {
+			return p, err
 		}
 	}
 	return root, ErrNoMember
+}
+
+// means reports whether who means somebody who may be no contact: as they are shown, or
+// by the beginning of their root.
+func (g *groups) means(tx vault.Store, root key.SignPublic, who string) (bool, error) {
+	n, err := g.nameOf(tx, root)
+	short := contact.MemberName(root)
+	return contact.SameName(n, who) || contact.SameName(short, who) || contact.SameName(short, "member "+who), err
+}
+
+// whom finds somebody to be added: a contact, or somebody who was met in another group.
+func (g *groups) whom(tx vault.Store, who string) (*contact.Record, error) {
+	r, err := find(tx, who)
+	if err == nil {
+		return r, convo.MaySend(r)
+	}
+	if !errors.Is(err, contact.ErrUnknown) {
+		return nil, err
+	}
+	all, err := tx.Contacts()
+	if err != nil {
+		return nil, err
+	}
+	for _, r := range all {
+		if r.State != contact.Member || r.Stop {
+			continue
+		}
+		if is, err := g.means(tx, r.Root, who); err != nil || is {
+			return r, err
+		}
+	}
+	return nil, contact.ErrUnknown
 }
 
 // people returns the members of a group in the order of their first leaves, and how
@@ -407,8 +434,8 @@ func (g *groups) shown(tx vault.Store, l *vault.Line) (Group, error) {
 		if m.Name, err = g.nameOf(tx, root); err != nil {
 			return out, err
 		}
-		if c, err := tx.ContactOf(root); err == nil {
-			m.ContactID = c.ID
+		if err := g.known(tx, root, &m); err != nil {
+			return out, err
 		}
 		if rank, ok := state.Rank(root); ok {
 			m.Rank = rank + 1
@@ -419,6 +446,31 @@ func (g *groups) shown(tx vault.Store, l *vault.Line) (Group, error) {
 	}
 	out.Relay, out.Timer, out.Hybrid, out.Shared = state.Home.Name, time.Duration(state.Timer)*time.Second, hybrid, state.Shares(leaves)
 	return out, nil
+}
+
+// known says what is known of a member beside the group.
+func (g *groups) known(tx vault.Store, root key.SignPublic, m *GroupMember) error {
+	c, err := tx.ContactOf(root)
+	if errors.Is(err, contact.ErrUnknown) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if c.State == contact.Member {
+		m.Claimed = c.Claimed
+	} else {
+		m.ContactID = c.ID
+	}
+	devices, err := tx.DevicesOf(c.ID)
+	for _, d := range devices {
+		ok, err := convo.HasSession(tx, root, d.Sign)
+		if err != nil {
+			return err
+		}
+		m.Met = m.Met || ok
+	}
+	return err
 }
 
 // wanted says what a wish wants.

@@ -282,6 +282,9 @@ func (e *Engine) allOf(tx Tx, now time.Time, r *contact.Record, ch *Change) erro
 // greet gives a contact prekeys of ours, whatever they have.
 func (e *Engine) greet(tx Tx, now time.Time, r *contact.Record, ch *Change) error {
 	ctl := &content.Control{Level: contact.LevelDevices}
+	if r.State == contact.Member {
+		ctl.Name = e.Name // in the hello it is for who is asked
+	}
 	if err := e.prekeys(now, r, ctl); err != nil {
 		return err
 	}

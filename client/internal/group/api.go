@@ -182,9 +182,18 @@ type Change struct {
 	Removed []RowKey // copies that must not go again
 	Words   []*Word
 	Slots   []*SlotCall
+	Meets   []Meeting
 	Routes  bool      // the set of own addresses changed
 	Heard   []Device  // devices that just proved to be there
 	Next    time.Time // when Tick wants to be called, zero: no earlier than was said before
+}
+
+// Meeting is an introduction that a member gave to this device (convo's Meet): whose
+// it must be is that member.
+type Meeting struct {
+	Device       Device
+	Root         key.SignPublic
+	Introduction []byte
 }
 
 // RowKey names one kept copy.
@@ -245,6 +254,8 @@ type Event struct {
 //	Decide(tx, now, id, Question, yes bool) (*Change, error)
 //	Packages(tx, now, for Device, n) ([]byte, error)                              a word with key packages, for a stock
 //	Manifest(tx, now, m) (*Change, error)                                          a person's newer manifest: revocations become wishes
+//	Unmet(tx, met) ([]Unmet, error)                                                members without a pair session
+//	Introduce(tx, now, id, to Device, introduction) (*Change, error)               gives one of them an introduction
 //	Routes(tx) ([]OwnRoute, error)                                                 what to watch
 //
 // Their doc comments are at their functions.

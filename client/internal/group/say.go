@@ -161,6 +161,7 @@ const (
 	ObjectNeed   ObjectKind = 3 // epoch 8: the realm does not give it to me
 	ObjectBlob   ObjectKind = 4 // News with Content: what was needed
 	ObjectRoll   ObjectKind = 5 // Roll: who acked an epoch, by the one who gathers acks
+	ObjectMeet   ObjectKind = 6 // an introduction, opaque here: the two have no pair session
 )
 
 // News says that the commit that ends an epoch is known.

@@ -261,6 +261,11 @@ func (g *group) hearObject(o *opened, from roster.Leaf, object []byte) error {
 		return g.hearNeed(o, from, b)
 	case ObjectRoll:
 		return g.hearRoll(from, b)
+	case ObjectMeet:
+		if len(b) > MaxMeeting {
+			return ErrSaid
+		}
+		g.ch.Meets = append(g.ch.Meets, Meeting{Device: from.Device, Root: from.Root, Introduction: b})
 	}
 	return nil // of a newer version
 }

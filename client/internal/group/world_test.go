@@ -75,6 +75,7 @@ type device struct {
 	words  []*group.Word // kept until their device took them
 	slots  []*group.SlotCall
 	events []group.Event
+	meets  []group.Meeting
 	next   time.Time
 	crash  int // counts down: at 1 the transaction is lost, at 0 nothing
 	after  bool
@@ -249,6 +250,7 @@ func (d *device) changed(ch *group.Change, boom bool) {
 		return
 	}
 	d.events = append(d.events, ch.Events...)
+	d.meets = append(d.meets, ch.Meets...)
 	for _, k := range ch.Removed {
 		delete(d.rows, k)
 	}
