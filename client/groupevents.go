@@ -19,7 +19,9 @@ import (
 // unnamed is what a group without a name is called.
 const unnamed = "group"
 
-// line returns the conversation of a group, which it begins when there is none.
+// line returns the conversation of a group, which it begins when there is none. It goes
+// on where the engine says that it does: what calls itself its successor and does not
+// count moves no conversation.
 func (g *groups) line(tx vault.Store, now time.Time, origin, id group.ID) (*vault.Line, error) {
 	l, err := tx.Line(origin)
 	if err != nil && !errors.Is(err, group.ErrUnknown) {
@@ -28,6 +30,15 @@ func (g *groups) line(tx vault.Store, now time.Time, origin, id group.ID) (*vaul
 	fresh := err != nil
 	if fresh {
 		l = &vault.Line{Origin: origin, Since: now.Unix()}
+	}
+	at, err := g.engine.Current(tx, origin)
+	switch {
+	case err == nil:
+		id = at
+	case !errors.Is(err, group.ErrUnknown):
+		return nil, err
+	case !fresh:
+		id = l.Group
 	}
 	name, own := l.Name, l.Own
 	if r, err := tx.Group(id); err == nil {

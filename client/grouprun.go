@@ -39,6 +39,7 @@ type groupEngine interface {
 	Manifest(tx group.Tx, now time.Time, m *manifest.Manifest) (*group.Change, error)
 	Routes(tx group.Tx) ([]group.OwnRoute, error)
 	LeafRouteOf(tx group.Tx, id group.ID, epoch uint64, leaf uint32) (*group.LeafRoute, error)
+	Current(tx group.Tx, origin group.ID) (group.ID, error)
 	Packages(tx group.Tx, now time.Time, to group.Device, n int) ([]byte, error)
 	Unmet(tx group.Tx, met func(root key.SignPublic, d group.Device) (bool, error)) ([]group.Unmet, error)
 	Shown(tx group.Tx, root key.SignPublic, d group.Device) (*manifest.Manifest, int, error)

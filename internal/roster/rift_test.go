@@ -24,6 +24,7 @@ func (w *town) statement(t testing.TB, by *person, device int, v Statement) *Sta
 	if v.Order == nil {
 		v.Order = []key.SignPublic{w.ada.Root(), w.bob.Root()}
 	}
+	v.Mark, v.Stay = [8]byte{7}, ^uint64(0)>>(64-len(v.Order))
 	if err := v.Sign(by.devices[device], by.man); err != nil {
 		t.Fatal(err)
 	}
@@ -169,6 +170,43 @@ func TestOnlyAnAdminMakesAGroupAgain(t *testing.T) {
 	}
 }
 
+func TestAStatementSaysWhoStays(t *testing.T) {
+	w := newTown(t)
+	s := w.statement(t, w.bob, 0, Statement{Epoch: 1})
+	s.Stay = 2
+	if s.Stays(w.ada.Root()) || !s.Stays(w.bob.Root()) || s.Stays(w.cyd.Root()) {
+		t.Error("one of two stays, and nobody else")
+	}
+	for _, stay := range []uint64{1, 6} { // its author goes; somebody who is not there stays
+		s.Stay = stay
+		s.Sig = key.SignMessage(w.bob.devices[0], labelStatement, s.signed())
+		if _, err := s.Append(nil); err != ErrStatement {
+			t.Errorf("stay %b: got %v", stay, err)
+		}
+	}
+}
+
+func TestOneOrderFollowsAnother(t *testing.T) {
+	a, b, c, d := key.SignPublic{1}, key.SignPublic{2}, key.SignPublic{3}, key.SignPublic{4}
+	list := func(k ...key.SignPublic) []key.SignPublic { return k }
+	for _, c := range []struct {
+		name           string
+		earlier, later []key.SignPublic
+		want           bool
+	}{
+		{"the same", list(a, b), list(a, b), true},
+		{"one gone", list(a, b, c), list(a, c), true},
+		{"one more", list(a, b), list(a, b, c), true},
+		{"one for another", list(a, b, c), list(a, c, d), true},
+		{"turned", list(a, b), list(b, a), false},
+		{"one more before", list(a, b), list(c, a, b), false},
+	} {
+		if got := Follows(c.earlier, c.later); got != c.want {
+			t.Errorf("%s: got %v, want %v", c.name, got, c.want)
+		}
+	}
+}
+
 // The successor is the same whatever the order in which statements come, and
 // whatever was known before: each subset's pick is one of a total order.
 func TestThePickHangsOnTheStatementsAlone(t *testing.T) {
@@ -185,33 +223,38 @@ func TestThePickHangsOnTheStatementsAlone(t *testing.T) {
 		}
 		all = append(all, w.statement(t, by, device, v))
 	}
-	best := Pick(all)
+	best := Pick(all, (*Statement).Rank)
 	if best.Rank() != 0 {
 		t.Errorf("got rank %d", best.Rank())
 	}
 	for range 50 {
 		rand.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
-		if got := Pick(all); got != best {
+		if got := Pick(all, (*Statement).Rank); got != best {
 			t.Fatalf("got %x, want %x", got.New, best.New)
 		}
 		// Halves that meet come to what the whole comes to.
 		n := rand.IntN(len(all))
 		var two []*Statement
 		for _, half := range [][]*Statement{all[:n], all[n:]} {
-			if p := Pick(half); p != nil {
+			if p := Pick(half, (*Statement).Rank); p != nil {
 				two = append(two, p)
 			}
 		}
-		if got := Pick(two); got != best {
+		if got := Pick(two, (*Statement).Rank); got != best {
 			t.Fatalf("of the picks of two halves: got %x, want %x", got.New, best.New)
 		}
 	}
-	if Pick(nil) != nil {
+	if Pick(nil, (*Statement).Rank) != nil {
 		t.Error("of none one was picked")
 	}
 	junior, senior := w.statement(t, w.bob, 0, Statement{Epoch: 9}), w.statement(t, w.ada, 1, Statement{Epoch: 1})
-	if junior.Before(senior) || !senior.Before(junior) {
+	if Pick([]*Statement{junior, senior}, (*Statement).Rank) != senior {
 		t.Error("the junior's goes first")
+	}
+	// Who knows the old order goes by that.
+	mine := func(s *Statement) int { return 1 - s.Rank() }
+	if Pick([]*Statement{junior, senior}, mine) != junior {
+		t.Error("the rank is not the one that was asked for")
 	}
 }
 

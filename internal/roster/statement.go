@@ -38,6 +38,7 @@ const (
 	SlotBurnt    Reason = 2 // what lies at a slot is no commit
 	RelayGone    Reason = 3 // its relay did not answer
 	TakenOver    Reason = 4
+	Overruled    Reason = 5 // a more senior admin does not go along with another's statement
 )
 
 // Statement says that a group was made again, by whom and from what. Everybody who
@@ -57,6 +58,8 @@ type Statement struct {
 	Sole     bool             `cbor:"9,keyasint,omitempty"` // there are no slots: By alone commits
 	Roll     [32]byte         `cbor:"10,keyasint"`          // hash of the roll
 	Sig      key.Signature    `cbor:"11,keyasint"`          // by By over the statement with zeros here
+	Mark     [8]byte          `cbor:"12,keyasint"`          // of that epoch: only who was in it knows it
+	Stay     uint64           `cbor:"13,keyasint"`          // bit i: the person at place i of Order is to be in the new group
 
 	m *manifest.Manifest
 }
@@ -112,7 +115,7 @@ func ParseStatement(b []byte) (*Statement, error) {
 }
 
 func (s *Statement) good() bool {
-	if len(s.Order) == 0 || len(s.Order) > MaxAdmins || s.Reason < Contradicted || s.Reason > TakenOver || s.Old == s.New ||
+	if len(s.Order) == 0 || len(s.Order) > MaxAdmins || s.Reason < Contradicted || s.Reason > Overruled || s.Old == s.New ||
 		s.Origin == s.New || s.Home.Name == "" || len(s.Home.Name) > MaxRelay || !utf8.ValidString(s.Home.Name) {
 		return false
 	}
@@ -121,7 +124,13 @@ func (s *Statement) good() bool {
 			return false
 		}
 	}
-	return speaks(s.m, s.By) && slices.Contains(s.Order, s.m.Root)
+	return s.Stay>>len(s.Order) == 0 && speaks(s.m, s.By) && s.Stays(s.m.Root)
+}
+
+// Stays reports whether an admin of the old order is to be in the new group.
+func (s *Statement) Stays(root key.SignPublic) bool {
+	i := slices.Index(s.Order, root)
+	return i >= 0 && s.Stay>>i&1 == 1
 }
 
 // speaks reports whether a device is active in a manifest that its root signed.
@@ -137,36 +146,43 @@ func speaks(m *manifest.Manifest, device key.SignPublic) bool {
 // Root is the person who made the group again.
 func (s *Statement) Root() key.SignPublic { return s.m.Root }
 
-// Rank is the author's place in the old order, 0 for the most senior.
+// Rank is the author's place in the old order as the statement has it, 0 for the most
+// senior. Who knows that order better goes by what they know.
 func (s *Statement) Rank() int { return slices.Index(s.Order, s.m.Root) }
-
-// Senior reports whether a stands before b in the old order.
-func (s *Statement) Senior(a, b key.SignPublic) bool {
-	return (&State{Admins: s.Order}).Senior(a, b)
-}
 
 // Hash names the statement and breaks ties.
 func (s *Statement) Hash() [32]byte { return key.Hash(labelStatementHash, s.signed()) }
 
-// Before reports whether s is to be followed rather than o, both of one old group:
-// by the more senior author, then by the smaller hash. The answer hangs on the two
-// alone, so that all come to it whatever else they know.
-func (s *Statement) Before(o *Statement) bool {
-	a, b := s.Hash(), o.Hash()
-	return cmp.Or(cmp.Compare(s.Rank(), o.Rank()), bytes.Compare(a[:], b[:])) < 0
-}
-
-// Pick returns the statement to follow, nil of none.
+// Pick returns the statement to follow of those for one old group, nil of none: that
+// of the author with the lowest rank, then the one with the smaller hash.
 //
 // spec: group.md#two-successors
-func Pick(all []*Statement) *Statement {
+func Pick(all []*Statement, rank func(*Statement) int) *Statement {
 	var best *Statement
+	var first [32]byte
 	for _, s := range all {
-		if best == nil || s.Before(best) {
-			best = s
+		h := s.Hash()
+		if best == nil || cmp.Or(cmp.Compare(rank(s), rank(best)), bytes.Compare(h[:], first[:])) < 0 {
+			best, first = s, h
 		}
 	}
 	return best
+}
+
+// Follows reports whether one order of admins can have become another: who is in both
+// stands in the same order, and who is new stands after them all.
+func Follows(earlier, later []key.SignPublic) bool {
+	last := -1
+	for _, a := range later {
+		i := slices.Index(earlier, a)
+		if i < 0 {
+			i = len(earlier)
+		} else if i < last {
+			return false
+		}
+		last = i
+	}
+	return true
 }
 
 // Makes reports whether state can be that of the group which the statement
@@ -176,18 +192,7 @@ func (s *Statement) Makes(state *State) bool {
 	if state.Home != s.Home || (state.Sole != nil) != s.Sole || s.Sole && *state.Sole != s.By {
 		return false
 	}
-	last := -1
-	for _, a := range state.Admins {
-		i := slices.Index(s.Order, a)
-		if i >= 0 && (i < last || last == len(s.Order)) {
-			return false
-		}
-		if i < 0 {
-			i = len(s.Order)
-		}
-		last = i
-	}
-	return true
+	return Follows(s.Order, state.Admins)
 }
 
 // Append appends the roll, at most MaxRoll bytes. It fails with ErrStatement.

@@ -164,9 +164,10 @@ func (g *group) calls(anew bool) error {
 	if s.Sole != nil || h.Slot == nil || g.r.Rift.Why == StopTwo || g.r.Rift.Why == StopBurnt {
 		return nil
 	}
+	staged := h.Staged != nil && !g.holdsBack()
 	try := h.Staged == nil && g.r.State == Active && g.r.Try != 0 && g.r.Try <= g.unix()
 	look := g.r.Look <= g.unix() || g.r.Rift.Why == StopGone || g.r.Away != 0
-	if !try && !look && h.Staged == nil {
+	if !try && !look && !staged {
 		if h.Staged == nil && g.r.Try != 0 {
 			g.at(g.r.Try)
 		}
@@ -182,7 +183,7 @@ func (g *group) calls(anew bool) error {
 		return err
 	}
 	call := &SlotCall{Group: g.r.ID, Epoch: h.Number, Slot: id, Home: s.Home}
-	if h.Staged != nil && !g.readFirst(h) {
+	if staged && !g.readFirst(h) {
 		call.Put = h.Staged.Blob
 	}
 	if g.r.Asked > 1 && g.r.Away == 0 {

@@ -132,12 +132,7 @@ func (w *work) hearAgain(from Device, root key.SignPublic, b []byte) error {
 		return err
 	}
 	if g.r.State == Replaced {
-		l, err := g.line()
-		if err != nil {
-			return err
-		}
-		w.word(from, root, encode(WordStatements, &Stated{Origin: g.r.Origin, Said: l.told()}))
-		return nil
+		return g.tellLine(from, root)
 	}
 	if g.r.State != Active && g.r.State != Stopped {
 		return nil
@@ -275,15 +270,14 @@ func (g *group) admit(from Device, j *Joining, t Tree) error {
 	if err != nil {
 		return errors.Join(ErrWelcome, err)
 	}
-	if err := g.origins(s, j); err != nil {
-		return err
-	}
 	if err := g.sameHome(s); err != nil {
 		return err
 	}
-	known := false
+	known, by := false, key.SignPublic{}
 	for _, m := range t.Members() {
-		known = known || m.Device == from
+		if m.Device == from {
+			known, by = true, m.Root
+		}
 		if m.Index == t.Self() && (m.Device != g.me() || m.Root != g.Self.Manifest.Root) {
 			return ErrWelcome
 		}
@@ -293,6 +287,9 @@ func (g *group) admit(from Device, j *Joining, t Tree) error {
 	}
 	if !known {
 		return ErrWelcome // who brings it is no member
+	}
+	if err := g.origins(by, s, j); err != nil {
+		return err
 	}
 	if s.Sole != nil {
 		return nil
@@ -364,9 +361,6 @@ func (g *group) joined(t Tree, p *OwnPackage, j *Joining) error {
 		}
 	}
 	g.trouble("")
-	if !again {
-		g.event(Event{Group: g.r.ID, Origin: g.r.Origin, Kind: EventJoined})
-	}
 	msgs, err := g.messages()
 	if err != nil {
 		return err
@@ -380,6 +374,9 @@ func (g *group) joined(t Tree, p *OwnPackage, j *Joining) error {
 		return err
 	}
 	if g.r.State != Replaced {
+		if !again {
+			g.event(Event{Group: g.r.ID, Origin: g.r.Origin, Kind: EventJoined})
+		}
 		if err := g.entered(nil, false); err != nil {
 			return err
 		}

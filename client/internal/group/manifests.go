@@ -126,7 +126,7 @@ func (e *Engine) Decide(tx Tx, now time.Time, id ID, q Question, yes bool) (*Cha
 
 func (g *group) decide(q Question, yes bool) error {
 	if q.Kind == AskWrite {
-		return g.decideWrite(yes)
+		return g.decideWrite(q, yes)
 	}
 	return g.decideRift(q, yes)
 }

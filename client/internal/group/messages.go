@@ -242,14 +242,25 @@ const maxQuestions = 32
 
 // ask puts a question to a person, once.
 func (g *group) ask(q Question) {
-	q.Group = g.r.ID
-	h := key.Hash("tacet/v1/group/question", []byte{byte(q.Kind)}, q.Group[:], []byte(q.Text))
-	q.ID = [8]byte(h[:])
-	for i, o := range g.r.Questions {
-		if o.ID == q.ID {
-			g.r.Questions[i].About = q.About
-			return
+	q.About = slices.Clone(q.About)
+	for _, o := range g.r.Questions {
+		if o.Kind == AskWrite && q.Kind == AskWrite { // of another message that waits
+			q.About = append(q.About, o.About...)
 		}
+	}
+	q.Group, q.About = g.r.ID, roster.SortKeys(q.About)
+	about := make([]byte, 0, len(q.About)*len(key.SignPublic{}))
+	for _, a := range q.About {
+		about = append(about, a[:]...)
+	}
+	// A question about others is another: a yes is about those whom a person was shown.
+	h := key.Hash("tacet/v1/group/question", []byte{byte(q.Kind)}, q.Group[:], about, []byte(q.Text))
+	q.ID = [8]byte(h[:])
+	if slices.ContainsFunc(g.r.Questions, func(o Question) bool { return o.ID == q.ID }) {
+		return
+	}
+	if q.Kind != AskLink {
+		g.r.unask(q.Kind)
 	}
 	if len(g.r.Questions) >= maxQuestions {
 		return
@@ -258,9 +269,9 @@ func (g *group) ask(q Question) {
 	g.event(Event{Group: g.r.ID, Origin: g.r.Origin, Kind: EventQuestion, About: q.About, Text: q.Text})
 }
 
-// decideWrite is a person's answer to AskWrite: yes lets all who are members now read
-// what waits, no ends it.
-func (g *group) decideWrite(yes bool) error {
+// decideWrite is a person's answer to AskWrite: yes lets those who were named read what
+// waits, no ends it. Who came since is asked about anew.
+func (g *group) decideWrite(q Question, yes bool) error {
 	h, err := g.head()
 	if err != nil {
 		return err
@@ -279,7 +290,12 @@ func (g *group) decideWrite(yes bool) error {
 			}
 			continue
 		}
-		m.Saw, m.Asked = slices.Clone(h.Roster), false
+		for _, l := range h.Roster {
+			if _, saw := leafOf(m.Saw, l.Device); !saw && slices.Contains(q.About, l.Root) {
+				m.Saw = append(m.Saw, l)
+			}
+		}
+		m.Asked = false
 		if g.r.State == Behind {
 			if err := g.tx.PutMessage(m); err != nil {
 				return err

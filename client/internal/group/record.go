@@ -118,6 +118,7 @@ const (
 	AskRemake  QuestionKind = 2 // make the group again on another realm
 	AskLink    QuestionKind = 3 // somebody with an approval link asks to be added
 	AskMembers QuestionKind = 4 // a successor has people whose removal was shown here
+	AskFollow  QuestionKind = 5 // a successor did not let this device in: wait for it?
 )
 
 // Epoch is what this device holds of one epoch.

@@ -23,15 +23,17 @@ const (
 	quiet       = time.Hour          // without any ack of what waits: lists are compared
 	soleWait    = 24 * time.Hour     // a wish waits for the one committer
 	letInEach   = 6 * time.Hour      // asks to be let into the successor
+	askFollow   = time.Hour          // outside a successor, until the person is asked whether to wait
+	letInWait   = 24 * time.Hour     // after which a device that was not let in goes on where it is
 )
 
 // Bounds of what is kept and sent because something went wrong.
 const (
-	keepGone       = 128 // removals that can be shown
-	keepStatements = 64  // of one line of groups
-	keepOrders     = 64
-	compareWith    = 4  // members, once a day
-	evidenceTo     = 64 // members to whom evidence goes directly; in larger groups admins first, then chance
+	keepGone    = 128 // removals that can be shown
+	keepOrders  = 64
+	keepRefused = 64
+	compareWith = 4  // members, once a day
+	evidenceTo  = 64 // members to whom evidence goes directly; in larger groups admins first, then chance
 )
 
 // StopReason says why a device commits nothing.
@@ -66,7 +68,7 @@ type Rift struct {
 	Proofs  [][]byte `cbor:"13,keyasint,omitempty"` // roster.Evidence that others sent and that could not be judged yet
 
 	Gone       [][]byte  `cbor:"20,keyasint,omitempty"` // roster.Shown: removals accepted or shown
-	Statements []Told    `cbor:"21,keyasint,omitempty"` // known of this line
+	Statements []Kept    `cbor:"21,keyasint,omitempty"` // known of this line, beside those that made groups
 	Orders     []Ordered `cbor:"22,keyasint,omitempty"` // of admins, by the epoch from which each holds
 	Toward     ID        `cbor:"23,keyasint,omitempty"` // the successor that counts, while this device is not in it
 	LetIn      int64     `cbor:"24,keyasint,omitempty"` // it asked last to be let in
@@ -76,10 +78,18 @@ type Rift struct {
 	Sole    *Device          `cbor:"31,keyasint,omitempty"`
 	Hold    bool             `cbor:"32,keyasint,omitempty"` // nothing is written until the person has said yes
 	Persons []key.SignPublic `cbor:"33,keyasint,omitempty"` // of Hold: the last roster that was accepted
+	Allowed []key.SignPublic `cbor:"38,keyasint,omitempty"` // of Hold: about whom the person said yes
 	Left    int64            `cbor:"36,keyasint,omitempty"` // when it was replaced
 	Askers  []Asker          `cbor:"37,keyasint,omitempty"` // who asked, and is answered once the relay was tried
 	Lost    bool             `cbor:"35,keyasint,omitempty"` // it was shown that its line of commits does not count
 	Expect  []roster.Leaf    `cbor:"34,keyasint,omitempty"` // who is to be in a successor and is not yet: their messages wait
+
+	Made    []byte `cbor:"39,keyasint,omitempty"` // the statement by which this group was made, from its state
+	Never   bool   `cbor:"40,keyasint,omitempty"` // it was replaced before this device ever was in it: nothing is heard there
+	Bound   int64  `cbor:"41,keyasint,omitempty"` // until when this device promised to commit nothing
+	Rest    int64  `cbor:"42,keyasint,omitempty"` // until when it promises that to nobody for their word alone
+	Waited  ID     `cbor:"43,keyasint,omitempty"` // a successor that did not let this device in for a day
+	Refused []ID   `cbor:"44,keyasint,omitempty"` // successors to which its person does not go
 }
 
 // Reply is a member's newest answer.
@@ -207,6 +217,7 @@ func (g *group) resume() {
 	f.Why, f.Since, f.Until, f.Proof, f.Epoch, f.Replies, f.Offered, f.Silent, f.Tried = 0, 0, 0, nil, 0, nil, false, 0, 0
 	f.Toward = ID{}
 	g.r.unask(AskRemake)
+	g.r.unask(AskFollow)
 	if g.r.State == Stopped {
 		g.r.State = Active
 	}
@@ -220,9 +231,24 @@ func (g *group) resume() {
 func (g *group) realmAnswered() {
 	f := &g.r.Rift
 	f.Answered, f.Tried, f.Silent = g.unix(), 0, 0
-	if f.Why == StopGone {
-		g.resume()
+	if f.Why != StopGone {
+		return
 	}
+	g.resume()
+	if g.unix() < f.Bound && g.r.State == Active { // it has promised to wait
+		f.Why, f.Since, f.Until = StopAsked, g.unix(), f.Bound
+		g.r.State, g.r.Try = Stopped, 0
+		g.at(f.Until)
+	}
+}
+
+// holdsBack reports whether this device has promised to commit nothing, or waits for a
+// successor: not even a commit that is made already leaves then.
+//
+// spec: group.md#asking
+func (g *group) holdsBack() bool {
+	f := &g.r.Rift
+	return f.Why == StopAsked || f.Why == StopRemade || g.unix() < f.Bound
 }
 
 // realmSilent notes a try without answer, or a receipt whose blob the relay does not
@@ -282,6 +308,16 @@ func (g *group) stopEnds() {
 		if !g.soleIsLate() {
 			g.resume()
 		}
+	case StopRemade:
+		if g.unix() < f.Since+seconds(letInWait) {
+			g.at(f.Since + seconds(letInWait))
+			return
+		}
+		// It asks on to be let in, and goes there if it is.
+		to := f.Toward
+		g.resume()
+		f.Toward, f.Waited = to, to
+		g.notice(EventTrouble, waitedText)
 	}
 }
 

@@ -84,7 +84,10 @@ func (g *group) hearInquiry(from Device, root key.SignPublic, v *Inquiry) error 
 	if err := g.compare(from, root, v.List); err != nil {
 		return err
 	}
-	kind, said, err := g.standing(v)
+	if ok, err := g.mayAsk(from, root); err != nil || !ok {
+		return err
+	}
+	kind, said, err := g.standing(v, root)
 	if err != nil {
 		return err
 	}
@@ -93,10 +96,40 @@ func (g *group) hearInquiry(from Device, root key.SignPublic, v *Inquiry) error 
 		f := &g.r.Rift
 		f.Askers = slices.DeleteFunc(f.Askers, func(o Asker) bool { return o.Device == from })
 		f.Askers = append(f.Askers, x)
-		g.r.Look, g.r.Asked = g.unix(), 0
+		if g.unix()-g.r.Looked >= seconds(oneTry) || f.Tried != 0 {
+			g.r.Look, g.r.Asked = g.unix(), 0
+		}
 		return g.calls(false)
 	}
 	return g.report(x, kind, said)
+}
+
+// mayAsk reports whether a member's question is answered: an admin's, unless the
+// members wait for its own removal, which no question holds up.
+//
+// spec: group.md#asking
+func (g *group) mayAsk(from Device, root key.SignPublic) (bool, error) {
+	h, err := g.head()
+	if err != nil {
+		return false, err
+	}
+	s, err := h.agreed()
+	if err != nil {
+		return false, err
+	}
+	if _, admin := s.Rank(root); !admin {
+		return false, nil
+	}
+	for _, w := range g.openWishes() {
+		by, in := leafOf(h.Roster, w.By)
+		if !in || w.Root != root || w.Device != (Device{}) && w.Device != from {
+			continue
+		}
+		if w.Kind == roster.Remove && s.Senior(by.Root, root) || w.Kind == roster.Revoked || w.Kind == roster.Leave && by.Root == root {
+			return false, nil
+		}
+	}
+	return true, nil
 }
 
 // answerAskers answers who waits for what the relay says to this device.
@@ -132,17 +165,22 @@ func (g *group) bind() error {
 	if err := g.halt(StopAsked, nil); err != nil {
 		return err
 	}
-	if f := &g.r.Rift; f.Why == StopAsked {
-		f.Until = g.unix() + seconds(bound)
+	f := &g.r.Rift
+	f.Bound = g.unix() + seconds(bound)
+	if f.Why == StopAsked {
+		f.Until = f.Bound
 		g.at(f.Until)
 	}
 	return nil
 }
 
-func (g *group) report(to Asker, kind roster.AnswerKind, said []Told) (err error) {
-	out := &Reported{List: g.list(), Removed: g.r.Rift.Gone, Said: said}
+func (g *group) report(to Asker, kind roster.AnswerKind, said *Stated) (err error) {
+	out := &Reported{List: g.list(), Removed: g.r.Rift.Gone}
+	if said != nil {
+		out.Said = said.Said
+	}
 	a := roster.Answer{Group: g.r.ID, Ask: to.Ask, Head: g.r.Head, Kind: kind}
-	if out.News, err = g.newsFrom(to.Head); err != nil {
+	if out.News, err = g.newsFrom(to.Head, g.r.Head); err != nil {
 		return err
 	}
 	a.Sign(g.Self.Sign)
@@ -156,13 +194,14 @@ func (g *group) report(to Asker, kind roster.AnswerKind, said []Told) (err error
 // standing is what this device answers: a successor, if it knows one that counts; that
 // it works, if its relay answered within the hour and the evidence does not hold; else
 // that it stops, which binds it for an hour. 0: the relay has to be tried first.
-func (g *group) standing(v *Inquiry) (roster.AnswerKind, []Told, error) {
+func (g *group) standing(v *Inquiry, asker key.SignPublic) (roster.AnswerKind, *Stated, error) {
 	l, err := g.line()
 	if err != nil {
 		return 0, nil, err
 	}
 	if l.best() != g.r.ID || g.r.State == Replaced {
-		return roster.Succeeds, l.told(), nil
+		said, err := l.stated()
+		return roster.Succeeds, said, err
 	}
 	holds := false
 	if v.Proof != nil {
@@ -174,13 +213,34 @@ func (g *group) standing(v *Inquiry) (roster.AnswerKind, []Told, error) {
 	fine := f.Answered != 0 && g.unix()-f.Answered < seconds(silence)
 	switch {
 	case holds || f.Why != 0 && f.Why != StopAsked:
-	case v.Why == StopSole: // what it asks for is a wish of its own: who commits is for seniors
+	case v.Why == StopSole:
+		// What it asks for is a wish of its own: who commits is for those senior to who
+		// does. It has no evidence: a word alone stops nobody two hours in a row.
+		switch {
+		case !g.overSole(asker):
+			return roster.WorksFor, nil, nil
+		case g.unix() < f.Bound:
+			return roster.IStop, nil, nil
+		case g.unix() < f.Rest:
+			return roster.WorksFor, nil, nil
+		}
+		f.Rest = g.unix() + 2*seconds(bound)
 	case v.Why == StopGone && fine, v.Why != StopGone:
 		return roster.WorksFor, nil, nil
 	case f.Tried == 0 || g.unix()-f.Tried >= seconds(silence):
 		return 0, nil, nil
 	}
 	return roster.IStop, nil, g.bind()
+}
+
+// overSole reports whether a person is senior to the one who commits, where one does.
+func (g *group) overSole(root key.SignPublic) bool {
+	h, err := g.head()
+	if err != nil || g.r.Rift.Sole == nil {
+		return false
+	}
+	l, in := leafOf(h.Roster, *g.r.Rift.Sole)
+	return !in || (&roster.State{Admins: g.r.admins()}).Senior(root, l.Root)
 }
 
 // hearReport takes an answer: what it proves is taken in any case, what it says counts

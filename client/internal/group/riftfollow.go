@@ -18,21 +18,27 @@ func (l *line) follow() error {
 		return nil
 	}
 	if cur.r.ID == to {
-		if cur.r.Rift.Toward != (ID{}) {
-			cur.r.Rift.Toward = ID{}
-			if cur.r.Rift.Why == StopRemade {
-				cur.resume()
-			}
+		cur.r.Rift.Toward = ID{}
+		if cur.r.Rift.Why == StopRemade {
+			cur.resume()
 		}
 		return l.replaceOthers(cur)
 	}
 	next := l.groups[to]
 	if next == nil {
-		if cur.r.Rift.Toward == to {
+		f := &cur.r.Rift
+		if f.Toward == to {
 			return nil
 		}
-		cur.r.Rift.Toward, cur.r.Rift.LetIn = to, 0
+		f.Toward, f.LetIn = to, 0
 		cur.at(cur.unix())
+		if f.Waited == to {
+			return nil // it was waited for
+		}
+		if f.Why == StopRemade { // for another
+			f.Since, f.Offered = cur.unix(), false
+			cur.r.unask(AskFollow)
+		}
 		return cur.halt(StopRemade, nil)
 	}
 	if next.r.State == Out {
@@ -62,7 +68,7 @@ func (l *line) replaceOthers(by *group) error {
 // messages that wait and what is known of statements.
 func (l *line) move(from, to *group) error {
 	if to.r.State == Replaced {
-		to.r.State, to.r.Next, to.r.Rift.Left = Active, ID{}, 0
+		to.r.State, to.r.Next, to.r.Rift.Left, to.r.Rift.Never = Active, ID{}, 0, false
 		if to.r.Rift.Why != 0 {
 			to.r.State = Stopped
 		}
@@ -78,8 +84,13 @@ func (l *line) move(from, to *group) error {
 	from.r.Questions, from.r.Rift.Left = nil, from.unix()
 	from.r.Try, from.r.Look = 0, 0
 	for _, s := range from.r.Rift.Statements {
-		if !slices.ContainsFunc(to.r.Rift.Statements, func(o Told) bool { return slices.Equal(o.Statement, s.Statement) }) {
+		if !slices.ContainsFunc(to.r.Rift.Statements, func(o Kept) bool { return slices.Equal(o.Statement, s.Statement) }) {
 			to.r.Rift.Statements = append(to.r.Rift.Statements, s)
+		}
+	}
+	for _, id := range from.r.Rift.Refused {
+		if !slices.Contains(to.r.Rift.Refused, id) {
+			to.r.Rift.Refused = append(to.r.Rift.Refused, id)
 		}
 	}
 	if err := moveWishes(from, to); err != nil {
@@ -111,22 +122,57 @@ func (l *line) accept(from, to *group) error {
 		}
 		persons = personsOf(append(slices.Clone(h.Roster), from.r.Rift.Expect...))
 	}
+	strangers, err := l.strangers(to, persons)
+	if err != nil || len(strangers) == 0 {
+		return err
+	}
+	to.r.Rift.Hold, to.r.Rift.Persons, to.r.Rift.Allowed = true, persons, nil
+	to.askMembers(strangers)
+	return nil
+}
+
+// strangers are the persons in a successor, or to come into it, who are not among those
+// who were accepted, and those whose removal was accepted.
+func (l *line) strangers(to *group, persons []key.SignPublic) ([]key.SignPublic, error) {
 	in, err := to.head()
+	if err != nil {
+		return nil, err
+	}
+	var out []key.SignPublic
+	for _, f := range append(slices.Clone(in.Roster), to.r.Rift.Expect...) {
+		if f.Device != l.me() && !slices.Contains(to.r.Rift.Allowed, f.Root) && (!slices.Contains(persons, f.Root) || l.gone(f)) {
+			out = append(out, f.Root)
+		}
+	}
+	return roster.SortKeys(out), nil
+}
+
+func (g *group) askMembers(about []key.SignPublic) {
+	g.ask(Question{Kind: AskMembers, About: about, Text: membersText})
+}
+
+// tendHold asks anew if others are in the group now than when its person was asked, and
+// writes again where none is there who was not accepted.
+func (g *group) tendHold() error {
+	f := &g.r.Rift
+	if !f.Hold {
+		return nil
+	}
+	l, err := g.line()
 	if err != nil {
 		return err
 	}
-	var strangers []key.SignPublic
-	for _, f := range append(slices.Clone(in.Roster), to.r.Rift.Expect...) {
-		if f.Device != l.me() && (!slices.Contains(persons, f.Root) || l.gone(f)) {
-			strangers = append(strangers, f.Root)
-		}
+	strangers, err := l.strangers(g, f.Persons)
+	if err != nil {
+		return err
 	}
-	if len(strangers) == 0 {
+	if len(strangers) > 0 {
+		g.askMembers(strangers)
 		return nil
 	}
-	to.r.Rift.Hold, to.r.Rift.Persons = true, persons
-	to.ask(Question{Kind: AskMembers, About: roster.SortKeys(strangers), Text: membersText})
-	return nil
+	g.r.unask(AskMembers)
+	f.Hold, f.Persons, f.Allowed = false, nil, nil
+	return g.tendMessages()
 }
 
 // gone reports whether the removal of a leaf was accepted anywhere in the line.

@@ -125,35 +125,43 @@ func (g *group) showRemoval(to Device, root key.SignPublic) (member bool, err er
 		return true, nil
 	}
 	out := &Removals{Group: g.r.ID}
-	first := g.r.Head
+	first, last := g.r.Head, g.r.Head
 	for _, b := range g.r.Rift.Gone {
 		w, s, ok := readShown(b)
-		if ok && w.Kind != roster.Demote && s.Against(g.r.Origin, g.r.order(s.Epoch), root, to) {
-			out.Removed = append(out.Removed, b)
-			if s.Group == g.r.ID && s.Epoch > 0 {
-				first = min(first, s.Epoch-1)
-			}
+		if !ok || w.Kind == roster.Demote || !s.Against(g.r.Origin, g.r.order(s.Epoch), root, to) {
+			continue
+		}
+		if yes, err := g.onceShown(to, b); err != nil {
+			return false, err
+		} else if !yes {
+			continue
+		}
+		out.Removed = append(out.Removed, b)
+		if s.Group == g.r.ID && s.Epoch > 0 {
+			first, last = s.Epoch-1, s.Epoch
 		}
 	}
 	if len(out.Removed) == 0 {
 		return false, nil
 	}
-	if out.News, err = g.newsFrom(first); err != nil {
+	// The commit that did it, and none after: what is changed since is not theirs.
+	if out.News, err = g.newsFrom(first, last); err != nil {
 		return false, err
 	}
 	g.word(to, root, encode(WordShown, out))
 	return false, nil
 }
 
-// newsFrom are the commits that ended epochs from one on, as far as they are kept.
-func (g *group) newsFrom(epoch uint64) ([]News, error) {
+// newsFrom are the commits that ended epochs from one on, up to that which led to
+// another, as far as they are kept.
+func (g *group) newsFrom(epoch, to uint64) ([]News, error) {
 	all, err := g.tx.Epochs(g.r.ID)
 	if err != nil {
 		return nil, err
 	}
 	var out []News
 	for _, e := range all {
-		if e.Number < epoch || len(out) == maxNews {
+		if e.Number < epoch || e.Number >= to || len(out) == maxNews {
 			continue
 		}
 		o, err := g.epoch(e.Number)

@@ -3,6 +3,7 @@ package group
 import (
 	"slices"
 
+	"github.com/tacet-chat/tacet/internal/key"
 	"github.com/tacet-chat/tacet/internal/roster"
 	"github.com/tacet-chat/tacet/internal/slot"
 	"github.com/tacet-chat/tacet/internal/wire"
@@ -10,12 +11,15 @@ import (
 
 // origins checks that a group which this device is invited to is of the line that the
 // invitation names: it is the first itself, or its state has the statement by which it
-// was made, and fits it. An author cannot give itself another rank than it had.
+// was made, fits it, and the statement counts here. A device that knows nothing of the
+// line takes it as its past. One that was in the line, and is in it no more, also takes
+// the word of an admin whom it knows from there, who brings the invitation.
 //
 // spec: group.md#statements
-func (g *group) origins(s *roster.State, j *Joining) error {
+func (g *group) origins(by key.SignPublic, s *roster.State, j *Joining) error {
+	made := g.r.Rift.Made
 	if s.Origin == nil {
-		if j.Origin != j.Group {
+		if j.Origin != j.Group || made != nil {
 			return ErrWelcome
 		}
 		return nil
@@ -24,7 +28,32 @@ func (g *group) origins(s *roster.State, j *Joining) error {
 	if err != nil || st.New != j.Group || st.Origin != j.Origin || !st.Makes(s) {
 		return ErrWelcome
 	}
-	return nil
+	l, err := g.work.line(j.Origin, nil)
+	if err != nil {
+		return err
+	}
+	if l.groups[j.Group] != nil && !slices.Equal(made, s.Origin) {
+		return ErrWelcome // no change of a group gives it another past
+	}
+	if len(l.groups) == 0 || made != nil {
+		return nil
+	}
+	v := l.read(s.Origin)
+	for _, o := range l.said {
+		if v == nil && slices.Equal(o.raw, s.Origin) {
+			v = o
+		}
+	}
+	if l.judge(v) != nil || l.current() == nil && l.wasAdmin(by) {
+		return nil
+	}
+	return ErrWelcome
+}
+
+// wasAdmin reports whether a person was an admin in the last epoch that this device
+// knows of a group of the line.
+func (l *line) wasAdmin(root key.SignPublic) bool {
+	return slices.ContainsFunc(l.ids(), func(id ID) bool { return slices.Contains(l.groups[id].r.admins(), root) })
 }
 
 // deadLine reports whether a state, or the receipt that goes with it, descends from a
@@ -51,20 +80,12 @@ func (g *group) cameIn() error {
 	if err != nil {
 		return err
 	}
-	if s.Origin != nil {
-		if st, err := roster.ParseStatement(s.Origin); err == nil {
-			g.r.Old = st.Old
-		}
+	if st, err := roster.ParseStatement(s.Origin); err == nil {
+		g.r.Old, g.r.Rift.Made = st.Old, s.Origin
 	}
 	l, err := g.line()
 	if err != nil {
 		return err
-	}
-	if s.Origin != nil && l.statement(g.r.ID) == nil {
-		t := Told{Statement: s.Origin}
-		if l.read(t) != nil {
-			g.r.Rift.Statements = append(g.r.Rift.Statements, t)
-		}
 	}
 	var before *group
 	for _, id := range l.ids() {
@@ -80,7 +101,7 @@ func (g *group) cameIn() error {
 		if l.best() == g.r.ID {
 			err = l.move(before, g)
 		} else {
-			g.r.State, g.r.Next = Replaced, before.r.ID
+			g.r.State, g.r.Next, g.r.Rift.Never = Replaced, before.r.ID, true
 		}
 		if err != nil {
 			return err
@@ -100,12 +121,12 @@ func (g *group) cameIn() error {
 // for them.
 func (l *line) expect(to *group) error {
 	s := l.statement(to.r.ID)
-	if s == nil || s.Told.Roll == nil {
+	if s == nil {
 		return nil
 	}
-	roll, err := roster.ParseRoll(s.Told.Roll)
-	if err != nil {
-		return nil
+	_, roll, err := l.roll(s)
+	if err != nil || roll == nil {
+		return err
 	}
 	in, err := to.head()
 	if err != nil {

@@ -2,6 +2,7 @@ package group
 
 import (
 	"slices"
+	"time"
 
 	"github.com/tacet-chat/tacet/internal/key"
 	"github.com/tacet-chat/tacet/internal/roster"
@@ -16,10 +17,10 @@ type line struct {
 	said   []*said
 }
 
-// said is a statement that was read.
+// said is a statement that was read. Only what counts leads anywhere: see judge.
 type said struct {
 	*roster.Statement
-	Told
+	raw []byte
 }
 
 // line reads the line of a group, which is part of it as it is.
@@ -40,8 +41,12 @@ func (w *work) line(origin ID, have *group) (*line, error) {
 		}
 	}
 	for _, id := range l.ids() {
-		for _, s := range l.groups[id].r.Rift.Statements {
-			l.read(s)
+		f := &l.groups[id].r.Rift
+		if f.Made != nil {
+			l.read(f.Made)
+		}
+		for _, k := range f.Statements {
+			l.read(k.Statement)
 		}
 	}
 	return l, nil
@@ -57,19 +62,20 @@ func (l *line) ids() []ID {
 	return out
 }
 
-func (l *line) read(s Told) *said {
-	st, err := roster.ParseStatement(s.Statement)
-	if err != nil || st.Origin != l.origin {
+// read adds a statement to those that are known in this call; nil: it is none of this
+// line, or was read before.
+func (l *line) read(raw []byte) *said {
+	st, err := roster.ParseStatement(raw)
+	if err != nil || st.Origin != l.origin || l.has(raw) {
 		return nil
 	}
-	for _, o := range l.said {
-		if slices.Equal(o.Told.Statement, s.Statement) {
-			return nil
-		}
-	}
-	v := &said{Statement: st, Told: s}
+	v := &said{Statement: st, raw: raw}
 	l.said = append(l.said, v)
 	return v
+}
+
+func (l *line) has(raw []byte) bool {
+	return slices.ContainsFunc(l.said, func(o *said) bool { return slices.Equal(o.raw, raw) })
 }
 
 // current is the group in which this device is now: nil if it is in none.
@@ -87,36 +93,17 @@ func (l *line) current() *group {
 	return best
 }
 
-// counts reports whether a statement counts here.
-//
-// spec: group.md#statements
-func (l *line) counts(s *said) bool {
-	if l.against(s) != nil {
-		return false
+// Current is the group in which the conversation of an origin goes on. It fails with
+// ErrUnknown where this device is in none: it left, was removed, or never was there.
+func (e *Engine) Current(tx Tx, origin ID) (ID, error) {
+	l, err := e.work(tx, time.Time{}).line(origin, nil)
+	if err != nil {
+		return ID{}, err
 	}
-	g := l.groups[s.Old]
-	if g == nil {
-		return true
+	if g := l.current(); g != nil {
+		return g.r.ID, nil
 	}
-	if slices.Contains(g.r.order(s.Epoch), s.Root()) {
-		return true
-	}
-	// Somebody who was no admin here can be one on another branch of the old group,
-	// and there is one only if its relay lied.
-	return g.r.parted() || s.Epoch > g.r.Head && g.r.State == Behind
-}
-
-// against is the removal by which a statement does not count; nil: none is known.
-func (l *line) against(s *said) []byte {
-	for _, id := range l.ids() {
-		for _, b := range l.groups[id].r.Rift.Gone {
-			_, v, ok := readShown(b)
-			if ok && v.Group == s.Old && v.Epoch > s.Epoch && v.Against(l.origin, s.Order, s.Root(), s.By) {
-				return b
-			}
-		}
-	}
-	return nil
+	return ID{}, ErrUnknown
 }
 
 // best is the group that counts: from the first of the line, or the first that is
@@ -128,12 +115,17 @@ func (l *line) best() ID {
 	been := map[ID]bool{at: true}
 	for {
 		var here []*roster.Statement
+		ranks := map[*roster.Statement]int{}
 		for _, s := range l.said {
-			if s.Old == at && !been[s.New] && l.counts(s) {
+			if s.Old != at || been[s.New] {
+				continue
+			}
+			if order := l.judge(s); order != nil {
 				here = append(here, s.Statement)
+				ranks[s.Statement] = slices.Index(order, s.Root())
 			}
 		}
-		p := roster.Pick(here)
+		p := roster.Pick(here, func(s *roster.Statement) int { return ranks[s] })
 		if p == nil {
 			return at
 		}
@@ -142,197 +134,72 @@ func (l *line) best() ID {
 	}
 }
 
-// first is where the way to the best begins. A joiner of a successor may not have
-// heard of what was before it.
+// first is where the way to the best begins. A joiner of a successor has not heard of
+// what was before it but by the statement in its state.
 func (l *line) first() ID {
 	if l.groups[l.origin] != nil {
 		return l.origin
 	}
-	known := func(id ID) bool { return slices.ContainsFunc(l.said, func(s *said) bool { return s.Old == id }) }
-	if known(l.origin) {
-		return l.origin
-	}
-	// The oldest group of which something is known and that no statement leads to.
-	for _, s := range l.said {
-		if !slices.ContainsFunc(l.said, func(o *said) bool { return o.New == s.Old }) {
-			return s.Old
+	g := l.current()
+	for _, id := range l.ids() {
+		if g == nil {
+			g = l.groups[id]
 		}
 	}
-	if g := l.current(); g != nil {
-		return g.r.ID
+	if g == nil {
+		return l.origin
 	}
-	return l.origin
+	at, been := g.r.ID, map[ID]bool{}
+	for !been[at] {
+		been[at] = true
+		if s := l.made(at); s != nil {
+			at = s.Old
+		}
+	}
+	return at
 }
 
-// successor is the statement of a group; nil for the first of a line.
-func (l *line) statement(of ID) *said {
+// made is the statement in the state of a group that is here; nil: it is the first of
+// its line, or is not here.
+func (l *line) made(id ID) *said {
+	g := l.groups[id]
+	if g == nil || g.r.Rift.Made == nil {
+		return nil
+	}
 	for _, s := range l.said {
-		if s.New == of {
+		if slices.Equal(s.raw, g.r.Rift.Made) {
 			return s
 		}
 	}
 	return nil
 }
 
-// learn keeps statements that are new, passes them on, and reports whether there were
-// any. Whoever is told by a removed admin's statement shows them the removal.
-func (l *line) learn(from Device, root key.SignPublic, list []Told) error {
-	if len(list) > maxSaid {
-		return ErrSaid
+// statement is the statement that made a group: that of its state, or one that counts.
+func (l *line) statement(of ID) *said {
+	if s := l.made(of); s != nil {
+		return s
 	}
-	g := l.current()
-	if g == nil {
-		return nil
-	}
-	var fresh []Told
-	for _, t := range list {
-		st, err := roster.ParseStatement(t.Statement)
-		if err != nil {
-			return ErrSaid
-		}
-		r, err := roster.ParseRoll(t.Roll)
-		if t.Roll != nil && (err != nil || r.Hash() != st.Roll) {
-			return ErrSaid
-		}
-		if l.unroll(t) { // it came without its roll before
-			if to := l.groups[st.New]; to != nil && to.r.State != Out {
-				if err := l.expect(to); err != nil {
-					return err
-				}
-			}
-			continue
-		}
-		v := l.read(t)
-		if v == nil {
-			continue
-		}
-		g.r.Rift.Statements = append(g.r.Rift.Statements, t)
-		g.r.Rift.Statements = g.r.Rift.Statements[max(0, len(g.r.Rift.Statements)-keepStatements):]
-		fresh = append(fresh, t)
-	}
-	for _, t := range list {
-		if b := l.againstBytes(t); b != nil {
-			if err := l.show(from, root, t, b); err != nil {
-				return err
-			}
-		}
-	}
-	if len(fresh) == 0 {
-		return nil
-	}
-	return l.pass(fresh, from)
-}
-
-// unroll keeps the roll of a statement that is known without it, and reports whether
-// there was one.
-func (l *line) unroll(t Told) bool {
-	found := false
 	for _, s := range l.said {
-		if slices.Equal(s.Told.Statement, t.Statement) && s.Told.Roll == nil && t.Roll != nil {
-			s.Told.Roll, found = t.Roll, true
-		}
-	}
-	for _, g := range l.groups {
-		for i, s := range g.r.Rift.Statements {
-			if found && slices.Equal(s.Statement, t.Statement) {
-				g.r.Rift.Statements[i].Roll = t.Roll
-			}
-		}
-	}
-	return found
-}
-
-func (l *line) againstBytes(t Told) []byte {
-	for _, s := range l.said {
-		if slices.Equal(s.Told.Statement, t.Statement) {
-			return l.against(s)
+		if s.New == of && l.judge(s) != nil {
+			return s
 		}
 	}
 	return nil
 }
 
-// show answers a statement that does not count with the removal of its author, and
-// with the commits that did it.
-func (l *line) show(to Device, root key.SignPublic, t Told, removal []byte) error {
-	s, err := roster.ParseStatement(t.Statement)
-	if err != nil {
-		return ErrSaid
-	}
-	out := &Removals{Group: s.Old, Removed: [][]byte{removal}}
-	if g := l.groups[s.Old]; g != nil && g.r.State != Out {
-		if out.News, err = g.newsFrom(s.Epoch); err != nil {
-			return err
-		}
-	}
-	l.word(to, root, encode(WordShown, out))
-	return nil
-}
-
-// pass tells everybody of the line what was learned: who is in a group that is here,
-// and who is on a roll and known by a leaf.
-func (l *line) pass(list []Told, but Device) error {
-	to := map[Device]key.SignPublic{}
-	var all []roster.Leaf
+func (l *line) save() error {
 	for _, id := range l.ids() {
-		g := l.groups[id]
-		if g.r.State == Out {
-			continue
-		}
-		h, err := g.head()
-		if err == ErrUnknown {
-			continue
-		}
-		if err != nil {
+		if err := l.groups[id].save(); err != nil {
 			return err
-		}
-		for _, f := range append(slices.Clone(h.Roster), g.r.Rift.Expect...) {
-			if _, twice := to[f.Device]; !twice && f.Device != l.me() && f.Device != but {
-				to[f.Device] = f.Root
-				all = append(all, f)
-			}
-		}
-	}
-	g := l.current()
-	if g == nil {
-		return nil
-	}
-	all, err := g.some(all, evidenceTo)
-	if err != nil {
-		return err
-	}
-	for ; len(list) > 0; list = list[min(len(list), maxSaid):] {
-		b := encode(WordStatements, &Stated{Origin: l.origin, Said: list[:min(len(list), maxSaid)], Removed: l.removed(list)})
-		for _, f := range all {
-			l.word(f.Device, f.Root, b)
 		}
 	}
 	return nil
-}
-
-// removed are the removals that speak against the authors of statements.
-func (l *line) removed(list []Told) [][]byte {
-	var out [][]byte
-	for _, t := range list {
-		if b := l.againstBytes(t); b != nil && len(out) < maxShown {
-			out = append(out, b)
-		}
-	}
-	return out
-}
-
-// told is every statement of the line, for somebody who may not know them.
-func (l *line) told() []Told {
-	var out []Told
-	for _, s := range l.said[max(0, len(l.said)-maxSaid):] {
-		out = append(out, s.Told)
-	}
-	return out
 }
 
 // hearStated takes statements, and goes where they lead.
 func (w *work) hearStated(from Device, root key.SignPublic, v *Stated) error {
 	l, err := w.line(v.Origin, nil)
-	if err != nil || len(l.groups) == 0 {
+	if err != nil || l.current() == nil {
 		return err
 	}
 	if len(v.Removed) > maxShown {
@@ -356,13 +223,4 @@ func (w *work) hearStated(from Device, root key.SignPublic, v *Stated) error {
 		return err
 	}
 	return l.save()
-}
-
-func (l *line) save() error {
-	for _, id := range l.ids() {
-		if err := l.groups[id].save(); err != nil {
-			return err
-		}
-	}
-	return nil
 }

@@ -57,7 +57,8 @@ func (g *group) remake(reason roster.Reason) error {
 	}
 	members := []roster.Leaf{h.self()}
 	var gone []key.SignPublic
-	for _, x := range h.others() {
+	// Who was to come in and has not yet is to be in the next one, too.
+	for _, x := range append(h.others(), g.r.Rift.Expect...) {
 		switch {
 		case l.shownGone(x, old.Admins):
 			gone = append(gone, x.Root)
@@ -67,9 +68,12 @@ func (g *group) remake(reason roster.Reason) error {
 	}
 	state := old.Clone()
 	home, other := g.elsewhere(old.Home)
+	if reason == roster.Overruled {
+		home, other = old.Home, true // nothing is wrong with its relay
+	}
 	// Who burnt a slot is a member still, and can do so again; and where there is no
 	// other relay there are no slots.
-	sole := reason == roster.SlotBurnt || reason == roster.TakenOver || !other
+	sole := old.Sole != nil && reason == roster.Overruled || reason == roster.SlotBurnt || reason == roster.TakenOver || !other
 	me := g.me()
 	state.Home, state.Past, state.Makers, state.Sole, state.Origin = home, nil, nil, nil, nil
 	if sole {
@@ -79,6 +83,12 @@ func (g *group) remake(reason roster.Reason) error {
 	state.Admins = slices.DeleteFunc(state.Admins, func(r key.SignPublic) bool {
 		return !slices.ContainsFunc(members, func(x roster.Leaf) bool { return x.Root == r })
 	})
+	stay := uint64(0)
+	for i, r := range old.Admins {
+		if slices.Contains(state.Admins, r) {
+			stay |= 1 << i
+		}
+	}
 	roll := &roster.Roll{Gone: roster.SortKeys(gone)}
 	for _, x := range members {
 		roll.Members = append(roll.Members, x.Device)
@@ -90,6 +100,7 @@ func (g *group) remake(reason roster.Reason) error {
 	}
 	st := &roster.Statement{
 		Old: g.r.ID, Origin: g.r.Origin, Epoch: h.Number, New: id, Order: old.Admins, Home: home, Reason: reason, Sole: sole, Roll: roll.Hash(),
+		Mark: h.Mark, Stay: stay,
 	}
 	if err := st.Sign(g.Self.Sign, g.Self.Manifest); err != nil {
 		return err
@@ -111,7 +122,7 @@ func (g *group) remake(reason roster.Reason) error {
 	if err != nil {
 		return err
 	}
-	next.r.Origin, next.r.Old = g.r.Origin, g.r.ID
+	next.r.Origin, next.r.Old, next.r.Rift.Made = g.r.Origin, g.r.ID, told.Statement
 	for i, o := range g.r.Wishes { // what it was made with is done there, and open if that does not count
 		w, err := roster.ParseWish(o.Wish)
 		if err == nil && o.Applied == 0 && slices.Contains(gone, w.Root) && (w.Kind == roster.Remove || w.Kind == roster.Leave || w.Kind == roster.Revoked) {

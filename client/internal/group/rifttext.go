@@ -52,7 +52,22 @@ const membersText = "The group was made again with people who were not in it whe
 // shownText tells that this device was removed, and by whom it was told.
 const shownText = "You are not in this group any more: an admin removed you, and a member has shown it."
 
-// letInText tells somebody that they wait outside.
+// waitedText is shown of a successor that did not let this device in.
+const waitedText = "An admin made this group again a day ago, and nobody let this device in there. It goes on in the group as it was: who went to the new one does not hear you. It asks on to be let in, and goes there when it is."
+
+// followText asks whether to wait for a successor.
+func followText(senior bool) string {
+	t := "Somebody who is an admin made this group again, and nobody has let this device in there for an hour. Changes wait; messages go to who is in the group as it was."
+	t += "\nYes: this device waits, and goes there once it is let in."
+	if senior {
+		return t + "\nNo: you do not go along. You can make the group again yourself, which counts more than theirs: you are asked next."
+	}
+	return t + "\nNo: this device stays in the group as it was. Who went to the new one does not hear you there."
+}
+
+// overruleText asks a senior admin who does not go along with another's successor.
+const overruleText = "You do not go along with the group as it was made again.\nYes: you make it again, with the same members and on the same relay. It counts more than the other, so everybody comes to it. Messages that wait move over.\nNo: you go on in the group as it was."
+
 const againText = "The group was made again. The conversation goes on here; messages that waited moved over."
 
 const soleText = "From now on one device makes the changes of this group, that of the admin who made it again. Others wish changes as before."

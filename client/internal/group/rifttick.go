@@ -21,6 +21,9 @@ func (g *group) tendRift() (bool, error) {
 		if l, err = g.line(); err != nil {
 			return false, err
 		}
+		if err := l.pass(Device{}); err != nil { // what came to count
+			return false, err
+		}
 		if err := l.follow(); err != nil {
 			return false, err
 		}
@@ -45,6 +48,12 @@ func (g *group) tendRift() (bool, error) {
 			return false, err
 		}
 	}
+	if err := g.askWhether(l); err != nil {
+		return false, err
+	}
+	if err := g.tendHold(); err != nil {
+		return false, err
+	}
 	if err := g.inquire(); err != nil {
 		return false, err
 	}
@@ -60,6 +69,60 @@ func (g *group) tendRift() (bool, error) {
 		return false, nil
 	}
 	return true, g.compareLists()
+}
+
+// askWhether asks the person whether to wait for a successor that lets this device in
+// for an hour already.
+func (g *group) askWhether(l *line) error {
+	f := &g.r.Rift
+	if f.Why != StopRemade || f.Offered || l == nil {
+		return nil
+	}
+	if at := f.Since + seconds(askFollow); g.unix() < at {
+		g.at(at)
+		return nil
+	}
+	s := l.statement(f.Toward)
+	if s == nil {
+		return nil
+	}
+	f.Offered = true
+	g.ask(Question{Kind: AskFollow, About: []key.SignPublic{s.Root()}, Text: followText(g.outranks(l, s))})
+	return nil
+}
+
+// outranks reports whether what this person makes counts more than a statement.
+func (g *group) outranks(l *line, s *said) bool {
+	return s.Old == g.r.ID && (&roster.State{Admins: l.judge(s)}).Senior(g.Self.Manifest.Root, s.Root())
+}
+
+// decideFollow is a person's word about a successor that did not let this device in.
+// Who is senior to its author can make the group again instead.
+//
+// spec: group.md#two-successors
+func (g *group) decideFollow(q Question, yes bool) error {
+	f := &g.r.Rift
+	if yes || f.Toward == (ID{}) {
+		return nil
+	}
+	l, err := g.line()
+	if err != nil {
+		return err
+	}
+	s := l.statement(f.Toward)
+	if s == nil || !slices.Contains(q.About, s.Root()) {
+		return nil
+	}
+	over := g.outranks(l, s)
+	f.Refused = append(f.Refused, f.Toward)
+	f.Refused = f.Refused[max(0, len(f.Refused)-keepRefused):]
+	if err := l.follow(); err != nil {
+		return err
+	}
+	if over && g.r.State != Replaced {
+		g.ask(Question{Kind: AskRemake, Text: overruleText})
+	}
+	return l.save()
 }
 
 // letIn asks to be added to the successor that counts: its author, and its admins
@@ -110,12 +173,7 @@ func (g *group) letIn(l *line) error {
 // shown that.
 func (g *group) hearLetIn(from Device, root key.SignPublic, v *LetIn) error {
 	if g.r.State == Replaced {
-		l, err := g.line()
-		if err != nil {
-			return err
-		}
-		g.word(from, root, encode(WordStatements, &Stated{Origin: g.r.Origin, Said: l.told()}))
-		return nil
+		return g.tellLine(from, root)
 	}
 	l, err := g.line()
 	if err != nil {
@@ -256,17 +314,24 @@ func (g *group) decideRift(q Question, yes bool) error {
 	f := &g.r.Rift
 	switch q.Kind {
 	case AskRemake:
-		if !yes || f.Why == 0 || f.Why == StopRemade || f.Why == StopAsked {
-			return nil
+		switch {
+		case !yes:
+		case f.Why == 0 && len(f.Refused) > 0:
+			return g.remake(roster.Overruled)
+		case f.Why != 0 && f.Why != StopRemade && f.Why != StopAsked:
+			return g.remake(reasonOf(f.Why))
 		}
-		return g.remake(reasonOf(f.Why))
+		return nil
 	case AskMembers:
 		if !yes {
 			g.r.Questions = append(g.r.Questions, q) // one can say yes later
 			return nil
 		}
-		f.Hold, f.Persons = false, nil
-		return g.tendMessages()
+		// About those who were named, and nobody who came since.
+		f.Allowed = roster.SortKeys(append(f.Allowed, q.About...))
+		return g.tendHold()
+	case AskFollow:
+		return g.decideFollow(q, yes)
 	}
 	return nil
 }

@@ -34,7 +34,7 @@ func (e *Engine) Take(tx Tx, now time.Time, a Arrival) (Taken, *Change, error) {
 	if err != nil {
 		return Rejected, nil, err
 	}
-	if g.r.State == Out {
+	if g.r.State == Out || g.r.Rift.Never {
 		return Rejected, nil, ErrLeft
 	}
 	o, err := g.epoch(a.Epoch)
