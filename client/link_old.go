@@ -31,7 +31,7 @@ type linker struct {
 	changed chan struct{} // closed at every change
 	way     string
 	trouble string
-	last    Link      // what it came to, once it is over
+	last    Link      // what it came to, once it is over; set before that is committed
 	heardAt time.Time // when the new device last said something new, or the digits were right
 	server  *linkServer
 	old     []*linkServer // hung up; something of them may still run
@@ -172,6 +172,7 @@ func (l *linker) start(ctx context.Context, o LinkOptions) (Link, error) {
 		if err != nil {
 			return nil, err
 		}
+		l.note(Link{Stage: LinkNone})
 		return nil, writeMeta(tx.Tx, metaLink, s)
 	})
 	if err != nil {
@@ -182,7 +183,7 @@ func (l *linker) start(ctx context.Context, o LinkOptions) (Link, error) {
 	}
 	c.opt.at(BoundaryLinkOffered)
 	l.mu.Lock()
-	l.last, l.way, l.trouble = Link{Stage: LinkNone}, "", ""
+	l.way = ""
 	l.mu.Unlock()
 	l.touch()
 	l.wake()
@@ -427,6 +428,7 @@ func (l *linker) heard(ctx context.Context, st link.Status, byRelay bool) error 
 		case st.Phase == link.Linked && s.Phase == phaseAdmitted:
 			done = true
 			s.Phase = 0
+			l.note(Link{Stage: LinkDone})
 		case st.Phase == link.Complete && s.Phase == phaseSending && s.Sealed && s.Acked == s.Next:
 			admitted = true
 			return l.admit(tx, now, s)
@@ -440,7 +442,8 @@ func (l *linker) heard(ctx context.Context, st link.Status, byRelay bool) error 
 		c.opt.at(BoundaryLinkAdmitted)
 		c.wake()
 	case done:
-		l.over(Link{Stage: LinkDone})
+		c.opt.at(BoundaryLinkDone)
+		l.over()
 	}
 	l.progress()
 	l.wakeServer()
@@ -507,7 +510,7 @@ func (l *linker) cancel(ctx context.Context) error {
 // end gives the link up and undoes what was prepared. The other side is told as
 // soon as the relay is reached.
 func (l *linker) end(ctx context.Context, why link.Why, reason string) error {
-	c := l.c
+	c, ended := l.c, false
 	err := l.update(ctx, func(tx vault.Store, now time.Time, s *linkState) (*convo.Change, error) {
 		if s.Phase == phaseAdmitted || s.Phase == phaseEnding {
 			return nil, nil
@@ -526,9 +529,13 @@ func (l *linker) end(ctx context.Context, why link.Why, reason string) error {
 		clear(s.Root)
 		*s = linkState{Phase: phaseEnding, Realm: s.Realm, Secret: s.Secret, First: s.First, Why: why, Why2: reason, Put: s.Put,
 			Expires: now.Add(linkWithin).Unix()}
+		ended = true
+		l.note(Link{Stage: LinkEnded, Reason: reason})
 		return ch, nil
 	})
-	l.over(Link{Stage: LinkEnded, Reason: reason})
+	if ended && err == nil {
+		l.over()
+	}
 	l.wake()
 	if errors.Is(err, ErrNoLink) {
 		return nil
@@ -536,12 +543,18 @@ func (l *linker) end(ctx context.Context, why link.Why, reason string) error {
 	return err
 }
 
-// over notes what the link came to, for those who watch.
-func (l *linker) over(last Link) {
-	l.hangUp()
+// note says what the link comes to by a transaction that is not committed yet. Nobody
+// sees it before: who looks between the commit and what follows sees the end, and
+// never that there is no link.
+func (l *linker) note(last Link) {
 	l.mu.Lock()
+	defer l.mu.Unlock()
 	l.last, l.trouble = last, ""
-	l.mu.Unlock()
+}
+
+// over ends what runs for a link, and tells those who watch.
+func (l *linker) over() {
+	l.hangUp()
 	l.touch()
 }
 

@@ -118,7 +118,8 @@ func (l *linker) late(ctx context.Context, s *linkState) error {
 	case phaseSending:
 		return l.end(ctx, link.Late, "it was not done after a day")
 	}
-	l.over(Link{Stage: LinkEnded, Reason: "the new device is on the list and has not said that it works; `tacet device revoke` takes it off"})
+	l.note(Link{Stage: LinkEnded, Reason: "the new device is on the list and has not said that it works; `tacet device revoke` takes it off"})
+	defer l.over()
 	return l.drop(ctx)
 }
 

@@ -136,6 +136,36 @@ func (p *person) until(good func(Link) bool) Link {
 	}
 }
 
+// TestLinkIsNeverGoneBeforeItsEnd: who looks at the moment at which the link ends sees
+// how it ended, and not that there is none.
+func TestLinkIsNeverGoneBeforeItsEnd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRealm(600)
+		ada := r.joinNear(t, "Ada", away)
+		ada.stop()
+		seen := make(chan Link, 1)
+		ada.opt.Boundary = func(name string) {
+			if name == BoundaryLinkDone {
+				l, _ := ada.LinkState(t.Context())
+				seen <- l
+			}
+		}
+		ada.start()
+		n := r.joining(t, "telephone", ada.offer())
+		n.start()
+		ada.until(stageIs(LinkCompare))
+		if _, err := ada.ConfirmLink(t.Context(), <-n.digits); err != nil {
+			t.Fatal(err)
+		}
+		if err := n.result(); err != nil {
+			t.Fatal(err)
+		}
+		if l := <-seen; l.Stage != LinkDone {
+			t.Errorf("got %+v at the end, want that it is linked", l)
+		}
+	})
+}
+
 // inBubble reports whether time is virtual: then it begins in the year 2000.
 func inBubble() bool { return time.Now().Year() < 2020 }
 

@@ -184,6 +184,7 @@ const (
 	BoundaryLinkBegun    = "link: begun"    // the digits were right; nothing of the pack left
 	BoundaryLinkPiece    = "link: piece"    // a piece is in the vault; it did not leave
 	BoundaryLinkAdmitted = "link: admitted" // the new device is in the manifest, and does not know
+	BoundaryLinkDone     = "link: done"     // the new device works; who waits was not told
 	BoundaryJoinBegun    = "join: begun"    // the offer is in the vault that is made; nothing was said
 	BoundaryJoinAnswered = "join: answered" // the answer is in the vault; not at the relay
 	BoundaryJoinAgreed   = "join: agreed"   // there is a session
@@ -193,7 +194,7 @@ const (
 
 // LinkBoundaries lists the commit boundaries of a link.
 func LinkBoundaries() []string {
-	return []string{BoundaryLinkOffered, BoundaryLinkAnswered, BoundaryLinkBegun, BoundaryLinkPiece, BoundaryLinkAdmitted,
+	return []string{BoundaryLinkOffered, BoundaryLinkAnswered, BoundaryLinkBegun, BoundaryLinkPiece, BoundaryLinkAdmitted, BoundaryLinkDone,
 		BoundaryJoinBegun, BoundaryJoinAnswered, BoundaryJoinAgreed, BoundaryJoinPiece, BoundaryJoinLinked}
 }
 
