@@ -18,13 +18,17 @@ import (
 // nil where this device has no epoch of it.
 func (g *groups) state(tx vault.Store, r *group.Record) (s *roster.State, hybrid bool, err error) {
 	e, err := tx.Epoch(r.ID, r.Head)
-	if errors.Is(err, group.ErrUnknown) || err == nil && len(e.Tree) == 0 {
+	if errors.Is(err, group.ErrUnknown) || err == nil && e.Left != 0 {
 		return nil, false, nil
 	}
 	if err != nil {
 		return nil, false, err
 	}
-	t, err := g.crypto.Parse(e.Tree)
+	f, err := e.Fixed(g.crypto.Fixed)
+	if err != nil {
+		return nil, false, err
+	}
+	t, err := g.crypto.Parse(f, e.Secret)
 	if err != nil {
 		return nil, false, err
 	}

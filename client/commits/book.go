@@ -196,7 +196,7 @@ func (w *world) stands(n *node, id group.ID, r *group.Record) {
 	if was.state != r.State {
 		w.log("%s: %x is now %s", n.name, id[:3], stateName(r.State))
 	}
-	if e := see[group.Epoch](n.disk, tEpoch, epochKey(id, r.Head)); e != nil && (!known || was.epoch != r.Head || len(was.roll) == 0) {
+	if e := n.disk.epoch(epochKey(id, r.Head)); e != nil && (!known || was.epoch != r.Head || len(was.roll) == 0) {
 		now.roll = e.Roster
 		w.log("%s enters %x epoch %d: %s (%x)", n.name, id[:3], r.Head, w.names(e.Roster), e.Mark[:3])
 		w.enters(n, now, was, e.Mark)
@@ -272,7 +272,7 @@ func (n *node) current() *group.Record {
 
 // head is the newest epoch of a group, to be looked at only; nil: it is not there.
 func (n *node) head(r *group.Record) *group.Epoch {
-	return see[group.Epoch](n.disk, tEpoch, epochKey(r.ID, r.Head))
+	return n.disk.epoch(epochKey(r.ID, r.Head))
 }
 
 // roll is the roster of a device's newest epoch.

@@ -267,12 +267,20 @@ func (chain) Join(env group.Env, welcome, tree, pub, secrets []byte) (group.Tree
 	return nil, errNotForUs
 }
 
-func (chain) Parse(b []byte) (group.Tree, error) {
+// nothing is what is fixed of a chain: all of it is written each time.
+type nothing struct{}
+
+func (nothing) Append(b []byte) []byte { return b }
+
+func (chain) Fixed([]byte) (group.Fixed, error)     { return nothing{}, nil }
+func (chain) PastFixed([]byte) (group.Fixed, error) { return nothing{}, nil }
+
+func (chain) Parse(_ group.Fixed, b []byte) (group.Tree, error) {
 	t := new(chainTree)
 	return t, cbor.Unmarshal(b, t)
 }
 
-func (chain) ParsePast(b []byte) (group.Past, error) {
+func (chain) ParsePast(_ group.Fixed, b []byte) (group.Past, error) {
 	t := new(chainTree)
 	return &chainPast{t}, cbor.Unmarshal(b, t)
 }
@@ -283,6 +291,7 @@ func (t *chainTree) Suite() group.Suite { return t.Kind }
 func (t *chainTree) Self() uint32       { return t.Me }
 func (t *chainTree) State() []byte      { return t.Context }
 func (t *chainTree) Close()             { t.Exporter = nil }
+func (t *chainTree) Fixed() group.Fixed { return nothing{} }
 func (t *chainTree) Members() []group.Member {
 	var ms []group.Member
 	for _, l := range t.Leaves {
@@ -523,6 +532,7 @@ func (p *chainPast) Process(env group.Env, message []byte) (*group.Opened, error
 func (p *chainPast) Seal(env group.Env, plain []byte, size int) ([]byte, error) {
 	return p.t.Seal(env, plain, size)
 }
+func (p *chainPast) Fixed() group.Fixed     { return nothing{} }
 func (p *chainPast) Append(b []byte) []byte { return p.t.Append(b) }
 
 // Errors that the engine tells apart.

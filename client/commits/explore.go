@@ -392,7 +392,7 @@ func (e *explorer) unsafe(m *moment) string {
 	marks := map[place][8]byte{}
 	for i, d := range m.devices {
 		for _, k := range d.disk.rows(tEpoch, "") {
-			ep := see[group.Epoch](d.disk, tEpoch, k)
+			ep := d.disk.epoch(k)
 			at := place{group.ID([]byte(k)), be64([]byte(k)[16:])}
 			if was, ok := marks[at]; ok && was != ep.Mark {
 				return fmt.Sprintf("epoch %d is two, seen at %s", at.epoch, e.w.nodes[i].name)

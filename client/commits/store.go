@@ -334,12 +334,61 @@ func (t *tx) DeleteGroup(id group.ID) error {
 
 func epochKey(id group.ID, n uint64) string { return string(id[:]) + string(number(n)) }
 
-func (t *tx) Epoch(id group.ID, n uint64) (*group.Epoch, error) {
-	e, err := fetch[group.Epoch](t, tEpoch, epochKey(id, n))
-	if err == nil {
-		e.Group, e.Number = id, n
+// heldEpoch is an epoch. Its Basis and End never change, and are shared.
+type heldEpoch struct{ e *group.Epoch }
+
+type epochForm struct {
+	Rest   *group.Epoch `cbor:"1,keyasint"`
+	Basis  []byte       `cbor:"2,keyasint"`
+	Ending []byte       `cbor:"3,keyasint"`
+}
+
+func (h heldEpoch) encode() []byte {
+	f := epochForm{Rest: h.e, Basis: h.e.Basis.Append(nil)}
+	if h.e.End != nil {
+		f.Ending = h.e.End.Append(nil)
 	}
-	return e, err
+	return pack(&f)
+}
+
+func (heldEpoch) decode(b []byte) record {
+	var f epochForm
+	unpack(b, &f)
+	var err, err2 error
+	f.Rest.Basis, err = group.ParseBasis(f.Basis)
+	f.Rest.End, err2 = group.ParseEnding(f.Ending)
+	if err != nil || err2 != nil {
+		panic("commits: what was stored is not read")
+	}
+	return heldEpoch{f.Rest}
+}
+
+// copied is an epoch of which nothing can be appended to in place.
+func (h heldEpoch) copied() *group.Epoch {
+	e := *h.e
+	for _, b := range []*[]byte{&e.Secret, &e.Route, &e.Shared, &e.Slot, &e.Own, &e.Mine} {
+		*b = slices.Clip(*b)
+	}
+	return &e
+}
+
+func (t *tx) Epoch(id group.ID, n uint64) (*group.Epoch, error) {
+	c := t.cell(tEpoch, epochKey(id, n))
+	if c == nil {
+		return nil, group.ErrUnknown
+	}
+	e := c.read(t.s.life).(heldEpoch).copied()
+	e.Group, e.Number = id, n
+	return e, nil
+}
+
+// epoch is an epoch that is only looked at; nil: there is none.
+func (s *store) epoch(k string) *group.Epoch {
+	c := s.cell(tEpoch, k)
+	if c == nil {
+		return nil
+	}
+	return c.read(s.life).(heldEpoch).e
 }
 
 func (t *tx) Epochs(id group.ID) (l []*group.Epoch, err error) {
@@ -348,14 +397,14 @@ func (t *tx) Epochs(id group.ID) (l []*group.Epoch, err error) {
 		if err != nil {
 			return nil, err
 		}
-		e.Tree, e.Past = nil, nil
+		e.Secret, e.Basis, e.End = nil, nil, nil
 		l = append(l, e)
 	}
 	return l, nil
 }
 
 func (t *tx) PutEpoch(e *group.Epoch) error {
-	put(t, tEpoch, epochKey(e.Group, e.Number), e)
+	t.set(tEpoch, epochKey(e.Group, e.Number), &cell{of: heldEpoch{heldEpoch{e}.copied()}})
 	return nil
 }
 

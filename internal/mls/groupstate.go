@@ -1,6 +1,9 @@
 package mls
 
-import "bytes"
+import (
+	"bytes"
+	"iter"
+)
 
 const (
 	stateVersion = 1
@@ -80,23 +83,58 @@ func ParseGroup(b []byte, l *Lineage) (*Group, error) {
 // ParseGroupParts is [ParseGroup] for parts that were stored on their own. Parts of two
 // groups, or of two epochs, are refused.
 func ParseGroupParts(public, secret []byte, l *Lineage) (*Group, error) {
-	damaged := fail(ErrState, "", "group")
 	if len(public)+len(secret) > MaxState {
-		return nil, damaged
+		return nil, fail(ErrState, "", "group")
 	}
-	g := &Group{}
-	if !g.readPublic(bytes.Clone(public)) {
-		return nil, damaged
+	p, err := ParsePublic(public)
+	if err != nil {
+		return nil, err
 	}
-	if g.removed {
-		if len(secret) != 0 {
-			return nil, damaged
-		}
-		return g, nil
+	return p.Group(secret, l)
+}
+
+// Public is the part of a group's stored form that is not secret, as it was read. To read
+// it takes a hash for each node of the tree; it never changes, and any number of groups
+// are made of one for the cost of their secrets.
+type Public struct{ g Group } // of it, what readPublic fills in
+
+// ParsePublic reads what [Group.AppendPublic] wrote. Nothing of b is kept. It fails with
+// ErrState.
+func ParsePublic(b []byte) (*Public, error) {
+	p := &Public{}
+	if len(b) > MaxState || !p.g.readPublic(bytes.Clone(b)) {
+		return nil, fail(ErrState, "", "group")
 	}
-	if !g.readSecret(secret, l) {
+	return p, nil
+}
+
+// Public is the part of the group that is not secret, as it is now.
+func (g *Group) Public() *Public { return &Public{g.publicPart()} }
+
+func (g *Group) publicPart() Group {
+	return Group{p: g.p, context: g.context, tree: g.tree, self: g.self, removed: g.removed, reinit: g.reinit, proposals: g.proposals.clone()}
+}
+
+// Append appends what [Group.AppendPublic] wrote.
+func (p *Public) Append(b []byte) []byte { return p.g.AppendPublic(b) }
+
+// Extensions are the extensions of the group context.
+func (p *Public) Extensions() []Extension { return p.g.Extensions() }
+
+// Members are all members, from the left.
+func (p *Public) Members() iter.Seq2[LeafIndex, *LeafNode] { return p.g.Members() }
+
+// Group makes a group of the secret part that belongs to p, in a lineage (nil is a new
+// one). Nothing of secret is kept. It fails with ErrState.
+func (p *Public) Group(secret []byte, l *Lineage) (*Group, error) {
+	made := p.g.publicPart()
+	g := &made
+	if len(secret) > MaxState || g.removed && len(secret) != 0 {
+		return nil, fail(ErrState, "", "group")
+	}
+	if !g.removed && !g.readSecret(secret, l) {
 		g.Drop()
-		return nil, damaged
+		return nil, fail(ErrState, "", "group")
 	}
 	return g, nil
 }

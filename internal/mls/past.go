@@ -1,6 +1,9 @@
 package mls
 
-import "crypto/subtle"
+import (
+	"bytes"
+	"crypto/subtle"
+)
 
 // PastEpoch is what is left of an epoch once the group has moved on: enough to open
 // messages that come late and to say something again, and nothing that leads to any
@@ -71,68 +74,116 @@ func (p *PastEpoch) Clone() *PastEpoch { return &PastEpoch{p.m.clone()} }
 // Drop wipes what no clone holds. p is not used after it.
 func (p *PastEpoch) Drop() { p.m.drop() }
 
-const pastVersion = 1
+const pastVersion = 2
 
-// Append appends the state, which is secret: version 1 ‖ GroupContext ‖ own leaf 4 ‖
-// signature key<V> ‖ members<V> ‖ messages. A member is an optional of signature_key
-// and credential; blanks at the end are left out.
+// Append appends the state, which is secret: version 2 ‖ public<V> ‖ secret<V>.
 func (p *PastEpoch) Append(b []byte) []byte {
-	e := p.m.e
-	b = appendU32(append(append(b, pastVersion), e.context...), uint32(e.self))
-	b = appendU32(appendVec(b, e.signer.Bytes()), e.leaves.width())
-	var list []*LeafNode
-	blank := 0 // at the end of list
-	for i := range e.leaves.width() {
-		l := e.leaves.leaf(LeafIndex(i))
-		if list, blank = append(list, l), blank+1; l != nil {
-			blank = 0
-		}
-	}
-	b = appendList(b, list[:len(list)-blank], func(b []byte, l *LeafNode) []byte {
-		if b = appendPresent(b, l != nil); l == nil {
-			return b
-		}
-		return l.Credential.append(appendVec(b, l.SignatureKey))
-	})
-	return p.m.append(b)
+	b = appendVec(append(b, pastVersion), p.Public().Append(nil))
+	secret := p.AppendSecret(nil)
+	b = appendVec(b, secret)
+	clear(secret)
+	return b
+}
+
+// AppendSecret appends the part of the state that is secret, which changes with each
+// message: signature key<V> ‖ messages.
+func (p *PastEpoch) AppendSecret(b []byte) []byte {
+	return p.m.append(appendVec(b, p.m.e.signer.Bytes()))
 }
 
 // ParsePastEpoch reads the state of a past epoch into a lineage (nil is a new one). It
 // fails with ErrState.
 func ParsePastEpoch(b []byte, l *Lineage) (*PastEpoch, error) {
-	r := reader{b: append([]byte(nil), b...)} // messages share the members' keys
-	if r.u8() != pastVersion {
+	r := reader{b: b}
+	version, public, secret := r.u8(), r.vec(), r.vec()
+	if r.err("") != nil || version != pastVersion {
 		return nil, fail(ErrState, "", "past epoch")
 	}
-	context := readGroupContext(&r)
-	v := epochView{suite: context.Suite.params(), context: &context, self: LeafIndex(r.u32())}
-	signer := r.vec()
-	v.signer = NewSecret(signer)
-	clear(signer)
-	defer v.signer.Wipe()
-	was := pastLeaves{n: r.u32()}
-	was.list = list(&r, func(r *reader) *LeafNode {
+	p, err := ParsePastPublic(public)
+	if err != nil {
+		return nil, err
+	}
+	return p.Epoch(secret, l)
+}
+
+// PastPublic is the part of a past epoch that is not secret: the group context, and the
+// signature keys and credentials of its members. It never changes.
+type PastPublic struct {
+	context GroupContext
+	self    LeafIndex
+	was     pastLeaves
+}
+
+// Public is the part of the past epoch that is not secret.
+func (p *PastEpoch) Public() *PastPublic {
+	e := p.m.e
+	r := reader{b: e.context}
+	out := &PastPublic{context: readGroupContext(&r), self: e.self, was: pastLeaves{n: e.leaves.width()}}
+	blank := 0 // at the end of the list
+	for i := range out.was.n {
+		l := e.leaves.leaf(LeafIndex(i))
+		if blank++; l != nil {
+			l, blank = &LeafNode{SignatureKey: l.SignatureKey, Credential: l.Credential}, 0
+		}
+		out.was.list = append(out.was.list, l)
+	}
+	out.was.list = out.was.list[:len(out.was.list)-blank]
+	return out
+}
+
+// Append appends GroupContext ‖ own leaf 4 ‖ width 4 ‖ members<V>. A member is an optional
+// of signature_key and credential; blanks at the end are left out.
+func (p *PastPublic) Append(b []byte) []byte {
+	b = appendU32(appendU32(p.context.append(b), uint32(p.self)), p.was.n)
+	return appendList(b, p.was.list, func(b []byte, l *LeafNode) []byte {
+		if b = appendPresent(b, l != nil); l == nil {
+			return b
+		}
+		return l.Credential.append(appendVec(b, l.SignatureKey))
+	})
+}
+
+// ParsePastPublic reads what [PastPublic.Append] wrote. Nothing of b is kept. It fails
+// with ErrState.
+func ParsePastPublic(b []byte) (*PastPublic, error) {
+	if len(b) > MaxState {
+		return nil, fail(ErrState, "", "past epoch")
+	}
+	r := reader{b: bytes.Clone(b)}
+	p := &PastPublic{context: readGroupContext(&r), self: LeafIndex(r.u32())}
+	p.was.n = r.u32()
+	p.was.list = list(&r, func(r *reader) *LeafNode {
 		if !r.present() {
 			return nil
 		}
 		return &LeafNode{SignatureKey: r.vec(), Credential: readCredential(r)}
 	})
-	v.leaves = was
-	rest := r.b
-	defer clear(rest)
-	if v.suite == nil || r.fail || !was.ok() || v.self >= LeafIndex(len(was.list)) || was.list[v.self] == nil {
+	if r.err("") != nil || p.context.Suite.params() == nil || !p.was.ok() || p.was.leaf(p.self) == nil {
 		return nil, fail(ErrState, "", "past epoch")
 	}
-	public, err := SignaturePublic(context.Suite, v.signer)
-	if err != nil || subtle.ConstantTimeCompare(public, was.list[v.self].SignatureKey) != 1 {
-		return nil, fail(ErrState, "", "past epoch")
+	return p, nil
+}
+
+// Epoch makes a past epoch of the secret part that belongs to p, in a lineage (nil is a
+// new one). Nothing of secret is kept. It fails with ErrState.
+func (p *PastPublic) Epoch(secret []byte, l *Lineage) (*PastEpoch, error) {
+	damaged := fail(ErrState, "", "past epoch")
+	if len(secret) > MaxState {
+		return nil, damaged
+	}
+	r := reader{b: secret}
+	v := epochView{suite: p.context.Suite.params(), context: &p.context, leaves: p.was, self: p.self, signer: NewSecret(r.vec())}
+	defer v.signer.Wipe()
+	public, err := SignaturePublic(p.context.Suite, v.signer)
+	if r.fail || err != nil || subtle.ConstantTimeCompare(public, p.was.leaf(p.self).SignatureKey) != 1 {
+		return nil, damaged
 	}
 	m := readMessagesOf(&r, v, l, true)
 	if m == nil || r.err("") != nil {
 		if m != nil {
 			m.drop()
 		}
-		return nil, fail(ErrState, "", "past epoch")
+		return nil, damaged
 	}
 	return &PastEpoch{m}, nil
 }

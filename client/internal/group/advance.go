@@ -91,7 +91,7 @@ func (g *group) advance(h *opened, blob []byte, receipt *wire.Receipt) error {
 	if err != nil {
 		return err
 	}
-	if h.Staged != nil && bytes.Equal(h.Staged.Blob, blob) {
+	if h.End.Staged != nil && bytes.Equal(h.End.Staged.Blob, blob) {
 		return g.won(h, t, f)
 	}
 	o, err := t.Process(g.env(), f.commit.Commit)
@@ -115,7 +115,7 @@ func (g *group) won(h *opened, t Tree, f *found) error {
 	if !ok {
 		return ErrForeign
 	}
-	st, err := u.Unstage(h.Staged.Stored)
+	st, err := u.Unstage(h.End.Staged.Stored)
 	if err != nil {
 		return g.behind() // what was stored is damaged
 	}
@@ -123,7 +123,7 @@ func (g *group) won(h *opened, t Tree, f *found) error {
 	if err != nil {
 		return fmt.Errorf("own commit: %w", err) // our own bug
 	}
-	return g.enter(h, t, &entering{found: f, staged: st, wishes: wishes, plan: plan, owner: h.Staged.Own, ours: true})
+	return g.enter(h, t, &entering{found: f, staged: st, wishes: wishes, plan: plan, owner: h.End.Staged.Own, ours: true})
 }
 
 // judge holds a commit against what its wishes make of the state.
@@ -225,19 +225,22 @@ func (g *group) enter(h *opened, t Tree, e *entering) error {
 	}
 	// Of the epoch that ended only what opens and says messages stays, and what passes
 	// its end on to the others.
-	h.tree, h.past, h.Tree, h.dirty = nil, past, nil, true
-	h.Slot, h.Staged, h.Left, h.Commit = nil, nil, g.unix(), e.content
+	h.tree, h.past, h.Basis = nil, past, h.left(past.Fixed())
+	h.Slot, h.Left = nil, g.unix()
+	h.end(func(x *Ending) { x.Staged, x.Commit = nil, e.content })
 	next, err := g.begin(t, e.owner)
 	if err != nil {
 		return err
 	}
 	if len(e.plan.Add) > 0 {
-		h.Welcome, h.Aside = e.commit.Welcome, t.Public()
-		for _, w := range e.plan.Add {
-			if l, ok := leafOf(next.Roster, w.Device); ok && l.Device != g.me() {
-				h.Added = append(h.Added, Joiner{Leaf: l, Package: sha256.Sum256(w.Package)})
+		h.end(func(x *Ending) {
+			x.Welcome, x.Aside = e.commit.Welcome, t.Public()
+			for _, w := range e.plan.Add {
+				if l, ok := leafOf(next.Roster, w.Device); ok && l.Device != g.me() {
+					x.Added = append(x.Added, Joiner{Leaf: l, Package: sha256.Sum256(w.Package)})
+				}
 			}
-		}
+		})
 	}
 	if err := g.applied(e, next); err != nil {
 		return err

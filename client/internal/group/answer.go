@@ -78,8 +78,8 @@ func (g *group) receipt(o *opened, blob []byte, r *wire.Receipt) error {
 		return err
 	}
 	g.r.Known = max(g.r.Known, o.Number+1)
-	if blob == nil && o.Staged != nil && slot.Hash(o.Staged.Blob) == r.Hash {
-		blob = o.Staged.Blob
+	if blob == nil && o.End.Staged != nil && slot.Hash(o.End.Staged.Blob) == r.Hash {
+		blob = o.End.Staged.Blob
 	}
 	if blob == nil {
 		g.r.Look = g.unix() // somebody else's: it is read
@@ -133,7 +133,7 @@ func (g *group) empty(h *opened) error {
 		// tells the realm that it waits.
 		g.r.Known = 0
 	}
-	if h.Staged == nil && g.r.State == Active && g.r.Try != 0 && g.r.Try <= g.unix() {
+	if h.End.Staged == nil && g.r.State == Active && g.r.Try != 0 && g.r.Try <= g.unix() {
 		return g.stage(h)
 	}
 	return nil
@@ -164,11 +164,11 @@ func (g *group) calls(anew bool) error {
 	if s.Sole != nil || h.Slot == nil || g.r.Rift.Why == StopTwo || g.r.Rift.Why == StopBurnt {
 		return nil
 	}
-	staged := h.Staged != nil && !g.holdsBack()
-	try := h.Staged == nil && g.r.State == Active && g.r.Try != 0 && g.r.Try <= g.unix()
+	staged := h.End.Staged != nil && !g.holdsBack()
+	try := h.End.Staged == nil && g.r.State == Active && g.r.Try != 0 && g.r.Try <= g.unix()
 	look := g.r.Look <= g.unix() || g.r.Rift.Why == StopGone || g.r.Away != 0
 	if !try && !look && !staged {
-		if h.Staged == nil && g.r.Try != 0 {
+		if h.End.Staged == nil && g.r.Try != 0 {
 			g.at(g.r.Try)
 		}
 		g.at(g.r.Look)
@@ -184,7 +184,7 @@ func (g *group) calls(anew bool) error {
 	}
 	call := &SlotCall{Group: g.r.ID, Epoch: h.Number, Slot: id, Home: s.Home}
 	if staged && !g.readFirst(h) {
-		call.Put = h.Staged.Blob
+		call.Put = h.End.Staged.Blob
 	}
 	if g.r.Asked > 1 && g.r.Away == 0 {
 		g.r.Away = g.r.Asked // nobody answered the last one
@@ -199,5 +199,5 @@ func (g *group) calls(anew bool) error {
 // only lose.
 func (g *group) readFirst(h *opened) bool {
 	d := g.decided(h.Number)
-	return d != nil && slot.Hash(h.Staged.Blob) != d.Receipt.Hash
+	return d != nil && slot.Hash(h.End.Staged.Blob) != d.Receipt.Hash
 }

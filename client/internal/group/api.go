@@ -68,7 +68,7 @@ type Tx interface {
 
 	// Epochs: the secrets of one epoch that this device holds.
 	Epoch(id ID, epoch uint64) (*Epoch, error) // ErrUnknown
-	Epochs(id ID) ([]*Epoch, error)            // ascending; without State and Past
+	Epochs(id ID) ([]*Epoch, error)            // ascending; without Secret, Basis and End
 	PutEpoch(*Epoch) error
 	DeleteEpoch(id ID, epoch uint64) error
 

@@ -21,8 +21,8 @@ type countingTree struct {
 	sealed *int
 }
 
-func (c counting) Parse(b []byte) (group.Tree, error) {
-	t, err := c.MLS.Parse(b)
+func (c counting) Parse(f group.Fixed, b []byte) (group.Tree, error) {
+	t, err := c.MLS.Parse(f, b)
 	return countingTree{t, c.sealed}, err
 }
 

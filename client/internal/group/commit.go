@@ -116,7 +116,7 @@ func (g *group) stage(h *opened) error {
 		done, err := g.stageThese(h, c)
 		switch {
 		case err == nil:
-			h.Staged, h.dirty = done, true
+			h.end(func(x *Ending) { x.Staged = done })
 			g.r.Asked = 0
 			return nil
 		case errors.Is(err, slot.ErrSize) && len(good) > 1:

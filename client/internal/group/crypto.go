@@ -37,9 +37,19 @@ type Crypto interface {
 	PackageOf(public []byte) (c *roster.Credential, route *roster.Route, s Suite, err error)
 	// Join enters a group by a Welcome. ErrNotForUs: it has no part for the package.
 	Join(env Env, welcome, tree, public, secrets []byte) (Tree, error)
-	// Parse reads what Tree.Append wrote, ParsePast what Past.Append wrote.
-	Parse(b []byte) (Tree, error)
-	ParsePast(b []byte) (Past, error)
+	// Fixed and PastFixed read what the Fixed of a Tree and of a Past appended.
+	Fixed(b []byte) (Fixed, error)
+	PastFixed(b []byte) (Fixed, error)
+	// Parse reads what Tree.Append wrote, ParsePast what Past.Append wrote; f is what
+	// was fixed of the same epoch.
+	Parse(f Fixed, b []byte) (Tree, error)
+	ParsePast(f Fixed, b []byte) (Past, error)
+}
+
+// Fixed is what is not secret of a Tree or a Past, and does not change with messages. It
+// is nearly all of it: it is written once, read once, and shared.
+type Fixed interface {
+	Append(b []byte) []byte
 }
 
 // Suite is a cipher suite of MLS.
@@ -106,14 +116,16 @@ type Tree interface {
 	// exactly size bytes: 64 bytes of plain or more, at most size - SealOverhead. The tree is stored before
 	// the message leaves.
 	Seal(env Env, plain []byte, size int) ([]byte, error)
-	Append(b []byte) []byte
+	Fixed() Fixed           // as it is now: Merge changes it
+	Append(b []byte) []byte // the rest, which is secret
 }
 
 // Past opens and seals application data of an epoch that was left.
 type Past interface {
 	Process(env Env, message []byte) (*Opened, error)
 	Seal(env Env, plain []byte, size int) ([]byte, error)
-	Append(b []byte) []byte
+	Fixed() Fixed
+	Append(b []byte) []byte // the rest, which is secret
 }
 
 // StageParams is what a commit does.

@@ -125,6 +125,9 @@ func (g *group) epoch(n uint64) (*opened, error) {
 	if err != nil {
 		return nil, err
 	}
+	if e.End == nil {
+		e.End = &Ending{}
+	}
 	o := &opened{Epoch: e}
 	g.open[n] = o
 	return o, nil
@@ -150,22 +153,38 @@ func (g *group) epochs() ([]*Epoch, error) {
 
 func (g *group) head() (*opened, error) { return g.epoch(g.r.Head) }
 
-func (g *group) treeOf(o *opened) (_ Tree, err error) {
+func (g *group) treeOf(o *opened) (Tree, error) {
 	if o.tree == nil {
-		if o.tree, err = g.Crypto.Parse(o.Tree); err != nil {
+		f, err := o.Fixed(g.Crypto.Fixed)
+		if err == nil {
+			o.tree, err = g.Crypto.Parse(f, o.Secret)
+		}
+		if err != nil {
 			return nil, fmt.Errorf("opening group: %w", err)
 		}
 	}
 	return o.tree, nil
 }
 
-func (g *group) pastOf(o *opened) (_ Past, err error) {
+func (g *group) pastOf(o *opened) (Past, error) {
 	if o.past == nil {
-		if o.past, err = g.Crypto.ParsePast(o.Past); err != nil {
+		f, err := o.Fixed(g.Crypto.PastFixed)
+		if err == nil {
+			o.past, err = g.Crypto.ParsePast(f, o.Secret)
+		}
+		if err != nil {
 			return nil, fmt.Errorf("opening epoch: %w", err)
 		}
 	}
 	return o.past, nil
+}
+
+// end changes what is kept about the commit that ended an epoch, or may. What was there
+// is shared and stays as it is.
+func (o *opened) end(change func(*Ending)) {
+	e := &Ending{Staged: o.End.Staged, Commit: o.End.Commit, Welcome: o.End.Welcome, Aside: o.End.Aside, Added: slices.Clone(o.End.Added)}
+	change(e)
+	o.End, o.dirty = e, true
 }
 
 // stateOf is what the members of an epoch agree on.
@@ -216,11 +235,11 @@ func (g *group) save() error {
 		if !o.dirty {
 			continue
 		}
-		if o.tree != nil {
-			o.Tree = o.tree.Append(nil)
-		}
-		if o.past != nil {
-			o.Past = o.past.Append(nil)
+		switch {
+		case o.tree != nil:
+			o.Secret = o.tree.Append(nil)
+		case o.past != nil:
+			o.Secret = o.past.Append(nil)
 		}
 		if err := g.tx.PutEpoch(o.Epoch); err != nil {
 			return err
@@ -273,7 +292,7 @@ func (g *group) begin(t Tree, owner []byte) (*opened, error) {
 	e := &Epoch{
 		Group: g.r.ID, Number: t.Epoch(),
 		Route: t.Export(exportRoute, 32), Shared: t.Export(exportShared, 32), Slot: t.Export(exportSlot, slot.SecretSize),
-		Own: owner, State: t.State(), Self: t.Self(),
+		Own: owner, Self: t.Self(), End: &Ending{},
 	}
 	h := key.Hash(labelMark, t.Authenticator())
 	e.Mark = [8]byte(h[:])
@@ -281,10 +300,15 @@ func (g *group) begin(t Tree, owner []byte) (*opened, error) {
 		return nil, errors.New("exporter of a group gives nothing") // our own bug
 	}
 	t.Close()
+	var leaves []roster.Leaf
+	var routes [][]byte
 	for _, m := range t.Members() {
-		e.Roster = append(e.Roster, m.Leaf)
-		e.Routes = append(e.Routes, m.Route.Append(nil))
+		leaves, routes = append(leaves, m.Leaf), append(routes, m.Route.Append(nil))
+		if m.Index == e.Self {
+			e.Mine = routes[len(routes)-1]
+		}
 	}
+	e.Basis = NewBasis(t.Fixed(), leaves, routes, t.State())
 	o := &opened{Epoch: e, tree: t, dirty: true}
 	s, err := o.agreed()
 	if err != nil {

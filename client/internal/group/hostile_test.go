@@ -237,7 +237,11 @@ func TestBadWishes(t *testing.T) {
 func (d *device) put(id group.ID, make func(t group.Tree, s *roster.State) ([]byte, error)) {
 	d.w.t.Helper()
 	e := d.epoch(id, d.record(id).Head)
-	tree, err := group.MLS{}.Parse(e.Tree)
+	f, err := e.Fixed(group.MLS{}.Fixed)
+	if err != nil {
+		d.w.t.Fatal(err)
+	}
+	tree, err := group.MLS{}.Parse(f, e.Secret)
 	if err != nil {
 		d.w.t.Fatal(err)
 	}

@@ -84,7 +84,11 @@ func (e *Engine) Shown(tx Tx, root key.SignPublic, d Device) (*manifest.Manifest
 		if l, ok := leafOf(h.Roster, d); !ok || l.Root != root {
 			continue
 		}
-		t, err := e.Crypto.Parse(h.Tree)
+		f, err := h.Fixed(e.Crypto.Fixed)
+		if err != nil {
+			return nil, 0, err
+		}
+		t, err := e.Crypto.Parse(f, h.Secret)
 		if err != nil {
 			return nil, 0, err
 		}

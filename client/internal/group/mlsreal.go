@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"iter"
 	"slices"
 	"time"
 
@@ -140,7 +141,7 @@ func (MLS) Create(v Env, p CreateParams) (Tree, error) {
 	if err != nil {
 		return nil, err
 	}
-	return wrap(g, nil)
+	return wrap(g)
 }
 
 // Package makes a key package for one use, and its secrets.
@@ -194,26 +195,68 @@ func (MLS) Join(v Env, welcome, tree, public, secrets []byte) (Tree, error) {
 	if err != nil {
 		return nil, own(err)
 	}
-	return wrap(g, nil)
+	return wrap(g)
 }
 
-// Parse reads what Append wrote.
-func (MLS) Parse(b []byte) (Tree, error) {
-	l := mls.NewLineage()
-	g, err := mls.ParseGroup(b, l)
+// realFixed is what is not secret of a tree, with what the engine reads of it.
+type realFixed struct {
+	*mls.Public
+	members []Member
+	state   []byte
+}
+
+// fixedOf reads what the engine needs; false if the group is of another make.
+func fixedOf(p *mls.Public) (*realFixed, bool) {
+	f := &realFixed{Public: p}
+	var ok bool
+	if f.state, ok = stateOf(p.Extensions()); !ok {
+		return nil, false
+	}
+	f.members, ok = membersOf(p.Members())
+	return f, ok
+}
+
+// Fixed reads what the Fixed of a Tree appended.
+func (MLS) Fixed(b []byte) (Fixed, error) {
+	p, err := mls.ParsePublic(b)
 	if err != nil {
 		return nil, err
 	}
-	return wrap(g, l)
+	f, ok := fixedOf(p)
+	if !ok {
+		return nil, ErrForeign
+	}
+	return f, nil
+}
+
+// PastFixed reads what the Fixed of a Past appended.
+func (MLS) PastFixed(b []byte) (Fixed, error) { return mls.ParsePastPublic(b) }
+
+// Parse reads what Append wrote.
+func (MLS) Parse(f Fixed, b []byte) (Tree, error) {
+	r, ok := f.(*realFixed)
+	if !ok {
+		return nil, ErrForeign
+	}
+	l := mls.NewLineage()
+	g, err := r.Group(b, l)
+	if err != nil {
+		return nil, err
+	}
+	return &realTree{g: g, l: l, f: r}, nil
 }
 
 // ParsePast reads what Past.Append wrote.
-func (MLS) ParsePast(b []byte) (Past, error) {
-	p, err := mls.ParsePastEpoch(b, nil)
+func (MLS) ParsePast(f Fixed, b []byte) (Past, error) {
+	r, ok := f.(*mls.PastPublic)
+	if !ok {
+		return nil, ErrForeign
+	}
+	p, err := r.Epoch(b, nil)
 	if err != nil {
 		return nil, err
 	}
-	return realPast{p}, nil
+	return realPast{p, r}, nil
 }
 
 // own names the errors of MLS that the engine branches on.
@@ -232,16 +275,17 @@ func own(err error) error {
 type realTree struct {
 	g *mls.Group
 	l *mls.Lineage
+	f *realFixed // of this epoch
 }
 
 // wrap takes a group whose context and leaves are of our make.
-func wrap(g *mls.Group, l *mls.Lineage) (*realTree, error) {
-	t := &realTree{g: g, l: l}
-	if len(g.GroupID()) != roster.GroupIDSize || t.State() == nil || t.members() == nil {
+func wrap(g *mls.Group) (*realTree, error) {
+	f, ok := fixedOf(g.Public())
+	if !ok || len(g.GroupID()) != roster.GroupIDSize {
 		g.Drop()
 		return nil, ErrForeign
 	}
-	return t, nil
+	return &realTree{g: g, f: f}, nil
 }
 
 func (t *realTree) ID() ID                { return ID(t.g.GroupID()) }
@@ -252,29 +296,25 @@ func (t *realTree) Close()                { t.g.DropExporter() }
 func (t *realTree) Authenticator() []byte { return t.g.EpochAuthenticator() }
 func (t *realTree) Public() []byte        { return t.g.Tree() }
 
-func (t *realTree) State() []byte {
-	s, _ := stateOf(t.g.Extensions())
-	return s
-}
+func (t *realTree) State() []byte     { return t.f.state }
+func (t *realTree) Members() []Member { return t.f.members }
+func (t *realTree) Fixed() Fixed      { return t.f }
 
-// members is all members; nil if a leaf is of another make.
-func (t *realTree) members() []Member {
-	var out []Member
-	for i, l := range t.g.Members() {
+// membersOf is all members; false if a leaf is of another make.
+func membersOf(all iter.Seq2[mls.LeafIndex, *mls.LeafNode]) (out []Member, ok bool) {
+	for i, l := range all {
 		c, err := roster.ParseCredential(l.Credential.Identity)
 		if err != nil {
-			return nil
+			return nil, false
 		}
 		r, err := routeOf(l)
 		if err != nil {
-			return nil
+			return nil, false
 		}
 		out = append(out, Member{Leaf: roster.Leaf{Index: uint32(i), Root: c.Root(), Device: c.Device}, Credential: c, Route: r})
 	}
-	return out
+	return out, true
 }
-
-func (t *realTree) Members() []Member { return t.members() }
 
 func (t *realTree) Export(label string, n int) []byte {
 	s, err := t.g.Export(label, nil, n)
@@ -285,7 +325,7 @@ func (t *realTree) Export(label string, n int) []byte {
 	return slices.Clone(s.Bytes())
 }
 
-func (t *realTree) Append(b []byte) []byte { return t.g.Append(b) }
+func (t *realTree) Append(b []byte) []byte { return t.g.AppendSecret(b) }
 
 // Stage makes a commit. It always has a path: whoever commits heals.
 func (t *realTree) Stage(v Env, p StageParams) (*Staged, error) {
@@ -415,7 +455,11 @@ func (t *realTree) Merge(s *Staged) (Past, error) {
 		p.Drop()
 		return nil, err
 	}
-	return realPast{p}, nil
+	if t.f, ok = fixedOf(t.g.Public()); !ok {
+		p.Drop()
+		return nil, ErrForeign // the tree is of no use any more: nothing of it is stored
+	}
+	return realPast{p, p.Public()}, nil
 }
 
 func (t *realTree) Seal(v Env, plain []byte, size int) ([]byte, error) {
@@ -443,9 +487,13 @@ func seal(r *mls.Reservation, v Env, plain []byte, size int) ([]byte, error) {
 	return b, nil
 }
 
-type realPast struct{ p *mls.PastEpoch }
+type realPast struct {
+	p *mls.PastEpoch
+	f *mls.PastPublic
+}
 
-func (p realPast) Append(b []byte) []byte { return p.p.Append(b) }
+func (p realPast) Fixed() Fixed           { return p.f }
+func (p realPast) Append(b []byte) []byte { return p.p.AppendSecret(b) }
 
 func (p realPast) Seal(v Env, plain []byte, size int) ([]byte, error) {
 	r, err := p.p.Reserve()

@@ -73,7 +73,7 @@ func (g *group) passEpoch(o *opened) error {
 	}
 	d := g.decided(o.Number)
 	if o.sole() && len(to) > 0 { // there is no slot where it lies
-		if err := g.sayObject(o, encode(ObjectBlob, &News{Epoch: o.Number, Content: o.Commit}), to); err != nil {
+		if err := g.sayObject(o, encode(ObjectBlob, &News{Epoch: o.Number, Content: o.End.Commit}), to); err != nil {
 			return err
 		}
 	}
@@ -83,17 +83,19 @@ func (g *group) passEpoch(o *opened) error {
 			return err
 		}
 	}
-	o.Added = slices.DeleteFunc(o.Added, func(j Joiner) bool {
-		_, in := leafOf(h.Roster, j.Leaf.Device)
-		return !in || g.isPast(j.Leaf.Device, o.Number)
+	o.end(func(x *Ending) {
+		x.Added = slices.DeleteFunc(x.Added, func(j Joiner) bool {
+			_, in := leafOf(h.Roster, j.Leaf.Device)
+			return !in || g.isPast(j.Leaf.Device, o.Number)
+		})
+		if len(x.Added) == 0 {
+			x.Welcome, x.Aside = nil, nil
+		}
 	})
-	for _, j := range o.Added {
+	for _, j := range o.End.Added {
 		g.welcome(o, j)
 	}
-	if len(o.Added) == 0 {
-		o.Welcome, o.Aside = nil, nil
-	}
-	if len(to) == 0 && len(o.Added) == 0 {
+	if len(to) == 0 && len(o.End.Added) == 0 {
 		o.Pass = 0
 		return nil
 	}
@@ -114,7 +116,7 @@ func (g *group) isPast(d Device, n uint64) bool {
 
 // welcome gives a device what it needs to enter the epoch after o.
 func (g *group) welcome(o *opened, j Joiner) {
-	w := Joining{Group: g.r.ID, Origin: g.r.Origin, Epoch: o.Number + 1, Welcome: o.Welcome, Tree: o.Aside, Package: j.Package[:]}
+	w := Joining{Group: g.r.ID, Origin: g.r.Origin, Epoch: o.Number + 1, Welcome: o.End.Welcome, Tree: o.End.Aside, Package: j.Package[:]}
 	if d := g.decided(o.Number); d != nil {
 		w.Receipt = d.Receipt.Append(nil)
 	}
@@ -224,13 +226,13 @@ func (g *group) hearNeed(o *opened, from roster.Leaf, b []byte) error {
 	}
 	n := binary.BigEndian.Uint64(b)
 	d := g.decided(n)
-	if n != o.Number || d == nil && !o.sole() || o.Commit == nil {
+	if n != o.Number || d == nil && !o.sole() || o.End.Commit == nil {
 		return nil
 	}
 	if ok, err := g.every(fmt.Sprintf("%sgave/%d/%x", groupNotes(g.r.ID), n, from.Device[:8]), giveEvery); err != nil || !ok {
 		return err
 	}
-	v := News{Epoch: n, Content: o.Commit}
+	v := News{Epoch: n, Content: o.End.Commit}
 	if d != nil {
 		v.Receipt = d.Receipt.Append(nil)
 	}

@@ -123,29 +123,23 @@ const (
 
 // Epoch is what this device holds of one epoch.
 type Epoch struct {
-	Group  ID            `cbor:"-"`
-	Number uint64        `cbor:"-"`
-	Tree   []byte        `cbor:"1,keyasint"` // Tree.Append; empty once the epoch was left
-	Past   []byte        `cbor:"2,keyasint"` // Past.Append, from then on
-	Route  []byte        `cbor:"3,keyasint"` // route secret, from the exporter
-	Shared []byte        `cbor:"4,keyasint"` // secret of the shared address
-	Slot   []byte        `cbor:"5,keyasint"` // slot secret, until the slot is decided
-	Own    []byte        `cbor:"6,keyasint"` // private half of the own leaf's route, key.Owner
-	Born   uint32        `cbor:"7,keyasint"` // day
-	Roster []roster.Leaf `cbor:"8,keyasint"`
-	Routes [][]byte      `cbor:"9,keyasint"`  // roster.Route of each leaf of Roster
-	Staged *Commit       `cbor:"10,keyasint"` // own commit that may lie at the slot
-	Left   int64         `cbor:"11,keyasint"` // unix seconds when it was left; 0: it is the head
-	Commit []byte        `cbor:"12,keyasint"` // what ended it, to pass on: News.Content
+	Group  ID      `cbor:"-"`
+	Number uint64  `cbor:"-"`
+	Secret []byte  `cbor:"1,keyasint"`  // Tree.Append of the head, Past.Append of one that was left
+	Route  []byte  `cbor:"2,keyasint"`  // route secret, from the exporter
+	Shared []byte  `cbor:"3,keyasint"`  // secret of the shared address
+	Slot   []byte  `cbor:"4,keyasint"`  // slot secret, until the slot is decided
+	Own    []byte  `cbor:"5,keyasint"`  // private half of the own leaf's route, key.Owner
+	Mine   []byte  `cbor:"6,keyasint"`  // roster.Route of the own leaf
+	Born   uint32  `cbor:"7,keyasint"`  // day
+	Left   int64   `cbor:"8,keyasint"`  // unix seconds when it was left; 0: it is the head
+	Self   uint32  `cbor:"9,keyasint"`  // own leaf
+	Mark   [8]byte `cbor:"10,keyasint"` // Said.Mark
+	Pass   int64   `cbor:"11,keyasint"` // when news and Welcomes are passed on next; 0: no more
+	Passes int     `cbor:"12,keyasint"`
 
-	State   []byte   `cbor:"13,keyasint"` // roster.State
-	Self    uint32   `cbor:"14,keyasint"` // own leaf
-	Mark    [8]byte  `cbor:"15,keyasint"` // Said.Mark
-	Welcome []byte   `cbor:"16,keyasint"` // of who was added by the commit that ended it
-	Aside   []byte   `cbor:"17,keyasint"` // and the tree that they enter
-	Added   []Joiner `cbor:"18,keyasint"` // they, until they are heard
-	Pass    int64    `cbor:"19,keyasint"` // when news and Welcomes are passed on next; 0: no more
-	Passes  int      `cbor:"20,keyasint"`
+	*Basis `cbor:"-"` // absent in lists; kept on its own
+	End    *Ending    `cbor:"-"` // absent in lists, and nil for none; kept on its own
 }
 
 // Commit is an own commit with all that is needed if it wins.
@@ -174,6 +168,8 @@ type Message struct {
 	Asked   bool           `cbor:"7,keyasint"` // its author was asked whether others may read it
 	Sent    int64          `cbor:"8,keyasint"` // copies for each leaf go from then on: there was one for all; 0: they went
 	Of      int            `cbor:"9,keyasint"` // devices that it is for
+
+	faces *Faces // what Saw was read from
 }
 
 // Waiting is a device that has not acked a message.

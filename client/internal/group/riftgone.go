@@ -169,10 +169,10 @@ func (g *group) newsFrom(epoch, to uint64) ([]News, error) {
 			return nil, err
 		}
 		d := g.decided(e.Number)
-		if len(o.Commit) == 0 || d == nil {
+		if len(o.End.Commit) == 0 || d == nil {
 			continue
 		}
-		out = append(out, News{Epoch: e.Number, Receipt: d.Receipt.Append(nil), Content: o.Commit})
+		out = append(out, News{Epoch: e.Number, Receipt: d.Receipt.Append(nil), Content: o.End.Commit})
 	}
 	return out, nil
 }

@@ -188,7 +188,7 @@ func (g *group) lost() error {
 	if err != nil {
 		return err
 	}
-	h.Staged, h.dirty = nil, true
+	h.end(func(x *Ending) { x.Staged = nil })
 	if w := g.r.Rift.Why; w == StopTwo || w == StopBurnt || w == StopAsked {
 		g.resume()
 	}

@@ -25,8 +25,8 @@ func (g *group) commitSole() error {
 	if err != nil {
 		return err
 	}
-	if h.Staged == nil {
-		if err := g.stage(h); err != nil || h.Staged == nil {
+	if h.End.Staged == nil {
+		if err := g.stage(h); err != nil || h.End.Staged == nil {
 			return err
 		}
 	}
@@ -35,11 +35,11 @@ func (g *group) commitSole() error {
 		return err
 	}
 	defer s.Wipe()
-	content, err := s.Open(h.Staged.Blob)
+	content, err := s.Open(h.End.Staged.Blob)
 	if err != nil {
 		return err // our own bug
 	}
-	f := &found{content: append(slices.Clone(h.Staged.Blob[:nonceSize]), content...)}
+	f := &found{content: append(slices.Clone(h.End.Staged.Blob[:nonceSize]), content...)}
 	if err := decode(content, &f.commit); err != nil {
 		return err
 	}

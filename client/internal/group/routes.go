@@ -120,20 +120,15 @@ func (e *Engine) Routes(tx Tx) ([]OwnRoute, error) {
 			return nil, err
 		}
 		for _, ep := range epochs {
-			for i, l := range ep.Roster {
-				if l.Index != ep.Self {
-					continue
-				}
-				route, err := roster.ParseRoute(ep.Routes[i])
-				if err != nil {
-					return nil, err
-				}
-				out = append(out, OwnRoute{
-					Group: r.ID, Epoch: ep.Number, Leaf: l.Index, Owner: ep.Own,
-					Secret: leafSecret(ep.Route, l.Index, route.Public), Birth: birth(ep.Born, route.Period), Period: route.Period,
-					Home: roster.Home{Name: route.Relay, Pin: route.Pin},
-				})
+			route, err := roster.ParseRoute(ep.Mine)
+			if err != nil {
+				return nil, err
 			}
+			out = append(out, OwnRoute{
+				Group: r.ID, Epoch: ep.Number, Leaf: ep.Self, Owner: ep.Own,
+				Secret: leafSecret(ep.Route, ep.Self, route.Public), Birth: birth(ep.Born, route.Period), Period: route.Period,
+				Home: roster.Home{Name: route.Relay, Pin: route.Pin},
+			})
 		}
 	}
 	return out, nil

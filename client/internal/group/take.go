@@ -66,7 +66,7 @@ func (g *group) take(o *opened, payload []byte) (shown bool, err error) {
 	h := sha256.Sum256(payload)
 	name := openedNotes(g.r.ID, o.Number) + hex.EncodeToString(h[:16])
 	var got *Opened
-	if o.Past == nil && o.past == nil {
+	if o.Left == 0 {
 		t, err := g.treeOf(o)
 		if err != nil {
 			return false, err

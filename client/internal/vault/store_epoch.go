@@ -4,58 +4,42 @@ import (
 	"cmp"
 	"crypto/sha256"
 	"encoding/binary"
+	"errors"
 	"slices"
-
-	"github.com/fxamacker/cbor/v2"
 
 	"github.com/tacet-chat/tacet/client/internal/group"
 )
 
-// An epoch is kept in parts. The tree of a large group is a megabyte, of which a
-// message changes a few hundred bytes: only the pieces that are other than before
-// are written. Epoch: A = number of the group; B = number of the epoch; H = group
-// 16 ‖ epoch 8. EpochPart: A = id of the epoch's row; B = section × 2^32 + place.
+// An epoch is kept in parts. What a message changes of a large group is a few hundred
+// bytes of a megabyte: that megabyte has a name, and is written when it has another one.
+// Epoch: A = number of the group; B = number of the epoch; H = group 16 ‖ epoch 8.
+// EpochPart: A = id of the row that it is a part of; B = section × 2^32 + place.
 
-// pieceSize is how much of a section one row of EpochPart keeps, in bytes.
-const pieceSize = 8 << 10
-
-// Sections of an epoch that have rows of their own.
+// Sizes in bytes of what one row of EpochPart keeps: of what changes with each message,
+// and of what does not.
 const (
-	sectionTree   = 0
-	sectionPast   = 1
-	sectionPeople = 2 // roster and routes
-	sectionCommit = 3 // what ended it, and what may
-	sectionCount  = 4
+	pieceSize = 8 << 10
+	blockSize = 256 << 10
+)
+
+// Sections of EpochPart. Those of messages have the id of a message's row in A.
+const (
+	sectionSecret  = 0 // Epoch.Secret, in pieces
+	sectionBasis   = 1
+	sectionEnding  = 2
+	sectionMessage = 3
 )
 
 // epochRow is the value of an epoch's row.
 type epochRow struct {
-	Rest   *group.Epoch           `cbor:"1,keyasint"` // without what stands in sections
-	Pieces [sectionCount][][]byte `cbor:"2,keyasint"` // hashes of the pieces of each section
+	Rest   *group.Epoch `cbor:"1,keyasint"` // without Secret, Basis and End
+	Pieces [][]byte     `cbor:"2,keyasint"` // hashes of the pieces of Secret
+	Basis  [32]byte     `cbor:"3,keyasint"` // their names
+	Ending [32]byte     `cbor:"4,keyasint"`
 }
 
 func epochKey(id group.ID, epoch uint64) []byte {
 	return binary.BigEndian.AppendUint64(id[:len(id):len(id)], epoch)
-}
-
-// split takes an epoch apart.
-func split(e *group.Epoch) (rest *group.Epoch, sections [sectionCount][]byte, err error) {
-	c := *e
-	sections[sectionTree], sections[sectionPast] = e.Tree, e.Past
-	c.Tree, c.Past = nil, nil
-	if len(e.Roster)+len(e.Routes) > 0 {
-		if sections[sectionPeople], err = cbor.Marshal(&group.Epoch{Roster: e.Roster, Routes: e.Routes}); err != nil {
-			return nil, sections, err
-		}
-	}
-	c.Roster, c.Routes = nil, nil
-	if e.Staged != nil || len(e.Commit) > 0 {
-		if sections[sectionCommit], err = cbor.Marshal(&group.Epoch{Staged: e.Staged, Commit: e.Commit}); err != nil {
-			return nil, sections, err
-		}
-	}
-	c.Staged, c.Commit = nil, nil
-	return &c, sections, nil
 }
 
 // pieceHash names a piece: what has the same name is not written again.
@@ -64,7 +48,7 @@ func pieceHash(b []byte) []byte {
 	return h[:16]
 }
 
-// PutEpoch writes an epoch.
+// PutEpoch writes what is new of an epoch.
 func (s Store) PutEpoch(e *group.Epoch) error {
 	h := epochKey(e.Group, e.Number)
 	row, found, err := s.Find(Epoch, h)
@@ -77,42 +61,54 @@ func (s Store) PutEpoch(e *group.Epoch) error {
 			return err
 		}
 	}
-	rest, sections, err := split(e)
-	if err != nil {
-		return err
+	if e.Basis == nil {
+		return ErrRow
 	}
-	now := epochRow{Rest: rest}
-	for i, b := range sections {
-		for piece := range slices.Chunk(b, pieceSize) {
-			now.Pieces[i] = append(now.Pieces[i], pieceHash(piece))
-		}
+	end := e.End
+	if end == nil {
+		end = &group.Ending{}
+	}
+	rest := *e
+	rest.Secret = nil
+	now := epochRow{Rest: &rest, Basis: e.Basis.Name(), Ending: end.Name()}
+	for piece := range slices.Chunk(e.Secret, pieceSize) {
+		now.Pieces = append(now.Pieces, pieceHash(piece))
 	}
 	id := row.ID
 	if err := s.put(Epoch, &id, groupNumber(e.Group), int64(e.Number), h, &now); err != nil {
 		return err
 	}
-	for i, b := range sections {
-		if err := s.putSection(id, i, b, was.Pieces[i], now.Pieces[i]); err != nil {
+	if err := s.putPieces(id, e.Secret, was.Pieces, now.Pieces); err != nil {
+		return err
+	}
+	if now.Basis != was.Basis {
+		if err := s.putBlocks(id, sectionBasis, e.Basis.Append(nil)); err != nil {
 			return err
 		}
+		s.v.shelf.KeepBasis(e.Basis)
+	}
+	if now.Ending != was.Ending {
+		if err := s.putBlocks(id, sectionEnding, end.Append(nil)); err != nil {
+			return err
+		}
+		s.v.shelf.KeepEnding(end)
 	}
 	return nil
 }
 
-// putSection writes the pieces of a section that differ from those before.
-func (s Store) putSection(epoch int64, section int, b []byte, was, now [][]byte) error {
+// putPieces writes the pieces of a secret that differ from those before.
+func (s Store) putPieces(epoch int64, b []byte, was, now [][]byte) error {
 	if slices.EqualFunc(was, now, slices.Equal) {
 		return nil
 	}
 	have := map[int64]int64{} // place → id
 	if len(was) > 0 {
-		err := s.eachPiece(epoch, section, func(row Row) error { have[row.B] = row.ID; return nil })
-		if err != nil {
+		if err := s.eachPart(epoch, sectionSecret, func(row Row) error { have[row.B] = row.ID; return nil }); err != nil {
 			return err
 		}
 	}
 	for n := range max(len(was), len(now)) {
-		at := int64(section)<<32 | int64(n)
+		at := int64(sectionSecret)<<32 | int64(n)
 		switch {
 		case n >= len(now):
 			if err := s.Delete(EpochPart, have[at]); err != nil {
@@ -135,69 +131,63 @@ func (s Store) putSection(epoch int64, section int, b []byte, was, now [][]byte)
 	return nil
 }
 
-func (s Store) eachPiece(epoch int64, section int, f func(Row) error) error {
-	return s.Each(EpochPart, Query{A: ptr(epoch), BFrom: ptr(int64(section) << 32), BTo: ptr(int64(section)<<32 | 0xffffffff)}, f)
+// putBlocks writes a section in place of what it was.
+func (s Store) putBlocks(of int64, section int, b []byte) error {
+	if err := s.deleteParts(of, section); err != nil {
+		return err
+	}
+	n := int64(0)
+	for block := range slices.Chunk(b, blockSize) {
+		if _, err := s.Insert(EpochPart, Row{A: of, B: int64(section)<<32 | n, V: block}); err != nil {
+			return err
+		}
+		n++
+	}
+	return nil
+}
+
+func (s Store) eachPart(of int64, section int, f func(Row) error) error {
+	return s.Each(EpochPart, Query{A: ptr(of), BFrom: ptr(int64(section) << 32), BTo: ptr(int64(section)<<32 | 0xffffffff)}, f)
+}
+
+func (s Store) deleteParts(of int64, sections ...int) error {
+	var ids []int64
+	for _, section := range sections {
+		if err := s.eachPart(of, section, func(r Row) error { ids = append(ids, r.ID); return nil }); err != nil {
+			return err
+		}
+	}
+	return s.Delete(EpochPart, ids...)
 }
 
 // section reads a section.
-func (s Store) section(epoch int64, section int, pieces [][]byte) ([]byte, error) {
-	if len(pieces) == 0 {
-		return nil, nil
-	}
+func (s Store) section(of int64, section int) ([]byte, error) {
 	var rows []Row
-	if err := s.eachPiece(epoch, section, func(row Row) error { rows = append(rows, row); return nil }); err != nil {
+	if err := s.eachPart(of, section, func(row Row) error { rows = append(rows, row); return nil }); err != nil {
 		return nil, err
-	}
-	if len(rows) != len(pieces) {
-		return nil, ErrDamaged
 	}
 	slices.SortFunc(rows, func(a, b Row) int { return cmp.Compare(a.B, b.B) })
 	var out []byte
-	for _, r := range rows {
+	for i, r := range rows {
+		if r.B&0xffffffff != int64(i) {
+			return nil, ErrDamaged
+		}
 		out = append(out, r.V...)
 	}
 	return out, nil
 }
 
-// epochOf reads an epoch; with secrets also tree and past.
-func (s Store) epochOf(row Row, secrets bool) (*group.Epoch, error) {
+// epochOf reads what is small of an epoch.
+func epochOf(row Row) (*group.Epoch, *epochRow, error) {
 	var r epochRow
 	if err := decode(Epoch, row, &r); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	if r.Rest == nil || len(row.H) != len(r.Rest.Group)+8 {
-		return nil, ErrDamaged
+		return nil, nil, ErrDamaged
 	}
-	e := r.Rest
-	e.Group, e.Number = group.ID(row.H), uint64(row.B)
-	for i, into := range [sectionCount]func([]byte) error{
-		sectionTree: func(b []byte) error { e.Tree = b; return nil },
-		sectionPast: func(b []byte) error { e.Past = b; return nil },
-		sectionPeople: func(b []byte) error {
-			var p group.Epoch
-			err := cbor.Unmarshal(b, &p)
-			e.Roster, e.Routes = p.Roster, p.Routes
-			return err
-		},
-		sectionCommit: func(b []byte) error {
-			var p group.Epoch
-			err := cbor.Unmarshal(b, &p)
-			e.Staged, e.Commit = p.Staged, p.Commit
-			return err
-		},
-	} {
-		if len(r.Pieces[i]) == 0 || !secrets && (i == sectionTree || i == sectionPast) {
-			continue
-		}
-		b, err := s.section(row.ID, i, r.Pieces[i])
-		if err != nil {
-			return nil, err
-		}
-		if into(b) != nil {
-			return nil, ErrDamaged
-		}
-	}
-	return e, nil
+	r.Rest.Group, r.Rest.Number = group.ID(row.H), uint64(row.B)
+	return r.Rest, &r, nil
 }
 
 // Epoch returns what is held of an epoch, or group.ErrUnknown.
@@ -209,13 +199,45 @@ func (s Store) Epoch(id group.ID, epoch uint64) (*group.Epoch, error) {
 	if !found {
 		return nil, group.ErrUnknown
 	}
-	return s.epochOf(row, true)
+	e, r, err := epochOf(row)
+	if err != nil {
+		return nil, err
+	}
+	if len(r.Pieces) > 0 {
+		if e.Secret, err = s.section(row.ID, sectionSecret); err != nil {
+			return nil, err
+		}
+	}
+	n := 0
+	for piece := range slices.Chunk(e.Secret, pieceSize) {
+		if n >= len(r.Pieces) || !slices.Equal(pieceHash(piece), r.Pieces[n]) {
+			return nil, ErrDamaged
+		}
+		n++
+	}
+	if n != len(r.Pieces) {
+		return nil, ErrDamaged
+	}
+	if e.Basis, err = s.v.shelf.Basis(r.Basis, func() ([]byte, error) { return s.section(row.ID, sectionBasis) }); err != nil {
+		return nil, damagedPart(err)
+	}
+	if e.End, err = s.v.shelf.Ending(r.Ending, func() ([]byte, error) { return s.section(row.ID, sectionEnding) }); err != nil {
+		return nil, damagedPart(err)
+	}
+	return e, nil
 }
 
-// Epochs returns all epochs of a group in their order, without tree and past.
+func damagedPart(err error) error {
+	if errors.Is(err, group.ErrPart) {
+		return ErrDamaged
+	}
+	return err
+}
+
+// Epochs returns all epochs of a group in their order, without Secret, Basis and End.
 func (s Store) Epochs(id group.ID) (all []*group.Epoch, err error) {
 	err = s.eachOf(Epoch, id, func(row Row) error {
-		e, err := s.epochOf(row, false)
+		e, _, err := epochOf(row)
 		all = append(all, e)
 		return err
 	})
@@ -232,11 +254,7 @@ func (s Store) DeleteEpoch(id group.ID, epoch uint64) error {
 	if err != nil || !found {
 		return err
 	}
-	var parts []int64
-	if err := s.Each(EpochPart, Query{A: ptr(row.ID)}, func(r Row) error { parts = append(parts, r.ID); return nil }); err != nil {
-		return err
-	}
-	if err := s.Delete(EpochPart, parts...); err != nil {
+	if err := s.deleteParts(row.ID, sectionSecret, sectionBasis, sectionEnding); err != nil {
 		return err
 	}
 	return s.Delete(Epoch, row.ID)

@@ -109,16 +109,19 @@ func (s Store) DeleteGroup(id group.ID) error {
 			return err
 		}
 	}
-	for _, t := range []Table{GroupMessage, Group} {
-		var rows []int64
-		if err := s.eachOf(t, id, func(row Row) error { rows = append(rows, row.ID); return nil }); err != nil {
-			return err
-		}
-		if err := s.Delete(t, rows...); err != nil {
+	var messages []int64
+	if err := s.eachOf(GroupMessage, id, func(row Row) error { messages = append(messages, row.ID); return nil }); err != nil {
+		return err
+	}
+	for _, n := range messages {
+		if err := s.deleteParts(n, sectionMessage); err != nil {
 			return err
 		}
 	}
-	return nil
+	if err := s.Delete(GroupMessage, messages...); err != nil {
+		return err
+	}
+	return s.deleteFound(Group, id[:])
 }
 
 // Messages: A = number of the group; H = group 16 ‖ message 8.
@@ -127,22 +130,41 @@ func groupMessageKey(id group.ID, m wire.MessageID) []byte {
 	return append(id[:len(id):len(id)], m[:]...)
 }
 
-func messageOf(row Row) (*group.Message, error) {
-	m := &group.Message{}
-	if err := decode(GroupMessage, row, m); err != nil {
+func (s Store) messageOf(row Row) (*group.Message, error) {
+	var r messageRow
+	if err := decode(GroupMessage, row, &r); err != nil {
 		return nil, err
 	}
-	if len(row.H) != len(m.Group)+len(m.ID) {
+	m := r.Rest
+	if m == nil || len(row.H) != len(m.Group)+len(m.ID) {
 		return nil, ErrDamaged
 	}
 	m.Group, m.ID = group.ID(row.H), wire.MessageID(row.H[len(m.Group):])
+	if r.Saw == [32]byte{} {
+		return m, nil
+	}
+	f, err := s.v.shelf.Faces(r.Saw, func() ([]byte, error) { return s.section(row.ID, sectionMessage) })
+	if err != nil {
+		return nil, damagedPart(err)
+	}
+	m.Show(f)
 	return m, nil
 }
+
+// messageRow is the value of a message's row. Who was there when it was written does
+// not change with each ack: it stands in EpochPart, if there were many.
+type messageRow struct {
+	Rest *group.Message `cbor:"1,keyasint"`
+	Saw  [32]byte       `cbor:"2,keyasint"` // name of what Rest.Saw is; zeros: it stands there
+}
+
+// sawAbove is of how many leaves Message.Saw is before it is kept apart.
+const sawAbove = 32
 
 // Messages returns the messages of ours in a group that wait for acks, oldest first.
 func (s Store) Messages(id group.ID) (all []*group.Message, err error) {
 	err = s.eachOf(GroupMessage, id, func(row Row) error {
-		m, err := messageOf(row)
+		m, err := s.messageOf(row)
 		all = append(all, m)
 		return err
 	})
@@ -158,22 +180,49 @@ func (s Store) Message(id group.ID, m wire.MessageID) (*group.Message, error) {
 	if !found {
 		return nil, group.ErrUnknown
 	}
-	return messageOf(row)
+	return s.messageOf(row)
 }
 
 // PutMessage writes one.
 func (s Store) PutMessage(m *group.Message) error {
 	h := groupMessageKey(m.Group, m.ID)
-	n, err := s.place(GroupMessage, h)
+	row, found, err := s.Find(GroupMessage, h)
 	if err != nil {
 		return err
 	}
-	return s.put(GroupMessage, &n, groupNumber(m.Group), 0, h, m)
+	var was messageRow
+	if found {
+		if err := decode(GroupMessage, row, &was); err != nil {
+			return err
+		}
+	}
+	now := messageRow{Rest: m}
+	if len(m.Saw) > sawAbove {
+		rest := *m
+		rest.Saw = nil
+		now.Rest, now.Saw = &rest, m.Faces().Name()
+	}
+	n := row.ID
+	if err := s.put(GroupMessage, &n, groupNumber(m.Group), 0, h, &now); err != nil || now.Saw == was.Saw {
+		return err
+	}
+	if now.Saw == [32]byte{} {
+		return s.deleteParts(n, sectionMessage)
+	}
+	s.v.shelf.KeepFaces(m.Faces())
+	return s.putBlocks(n, sectionMessage, m.Faces().Append(nil))
 }
 
 // DeleteMessage deletes one.
 func (s Store) DeleteMessage(id group.ID, m wire.MessageID) error {
-	return s.deleteFound(GroupMessage, groupMessageKey(id, m))
+	n, err := s.place(GroupMessage, groupMessageKey(id, m))
+	if err != nil || n == 0 {
+		return err
+	}
+	if err := s.deleteParts(n, sectionMessage); err != nil {
+		return err
+	}
+	return s.Delete(GroupMessage, n)
 }
 
 func (s Store) deleteFound(t Table, h []byte) error {

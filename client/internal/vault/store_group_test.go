@@ -2,12 +2,14 @@ package vault
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"math/rand/v2"
 	"reflect"
 	"testing"
 
 	"github.com/tacet-chat/tacet/client/internal/group"
+	"github.com/tacet-chat/tacet/client/internal/group/grouptest"
 	"github.com/tacet-chat/tacet/internal/key"
 	"github.com/tacet-chat/tacet/internal/roster"
 	"github.com/tacet-chat/tacet/internal/wire"
@@ -25,16 +27,26 @@ func noise(seed uint64, n int) []byte {
 
 func largeEpoch(id group.ID, number uint64) *group.Epoch {
 	return &group.Epoch{
-		Group: id, Number: number, Tree: noise(number, 100_000), Past: noise(7, 20_000), Route: noise(1, 32), Shared: noise(2, 32), Slot: noise(3, 32),
-		Own: noise(4, 64), Born: 20_000, Roster: []roster.Leaf{{Index: 3, Device: key.SignPublic{1}}}, Routes: [][]byte{noise(5, 90)},
-		Staged: &group.Commit{Stored: noise(6, 30_000), Blob: []byte("blob"), Own: noise(9, 64)}, Left: 5, Commit: noise(8, 16_384),
+		Group: id, Number: number, Secret: noise(7, 20_000), Route: noise(1, 32), Shared: noise(2, 32), Slot: noise(3, 32),
+		Own: noise(4, 64), Mine: noise(5, 90), Born: 20_000, Left: 5,
+		Basis: group.NewBasis(grouptest.Blob(noise(number, 300_000)), []roster.Leaf{{Index: 3, Device: key.SignPublic{1}}}, [][]byte{noise(5, 90)}, noise(4, 900)),
+		End:   &group.Ending{Staged: &group.Commit{Stored: noise(6, 30_000), Blob: []byte("blob"), Own: noise(9, 64)}, Commit: noise(8, 16_384)},
 	}
+}
+
+// sameEpoch reports whether two epochs say the same.
+func sameEpoch(a, b *group.Epoch) bool {
+	x, y := *a, *b
+	x.Basis, x.End, y.Basis, y.End = nil, nil, nil, nil
+	none := &group.Ending{}
+	return reflect.DeepEqual(x, y) && a.Basis.Name() == b.Basis.Name() && cmp.Or(a.End, none).Name() == cmp.Or(b.End, none).Name()
 }
 
 func TestEpochComesBackAsItWasWritten(t *testing.T) {
 	v, _ := newVault(t)
 	id := group.ID{1}
-	want := map[uint64]*group.Epoch{1: largeEpoch(id, 1), 2: {Group: id, Number: 2, Tree: []byte("small")}, 300: {Group: id, Number: 300}}
+	none := func() *group.Basis { return group.NewBasis(nil, nil, nil, nil) }
+	want := map[uint64]*group.Epoch{1: largeEpoch(id, 1), 2: {Group: id, Number: 2, Secret: []byte("small"), Basis: none()}, 300: {Group: id, Number: 300, Basis: none()}}
 	update(t, v, func(tx *Tx) error {
 		for _, n := range []uint64{300, 1, 2} {
 			if err := (Store{tx}).PutEpoch(want[n]); err != nil {
@@ -43,36 +55,44 @@ func TestEpochComesBackAsItWasWritten(t *testing.T) {
 		}
 		return Store{tx}.PutEpoch(largeEpoch(group.ID{2}, 1))
 	})
-	for _, change := range []func(*group.Epoch){
+	for i, change := range []func(*group.Epoch){
 		func(*group.Epoch) {},
-		func(e *group.Epoch) { e.Tree[50_000] ^= 1 },
-		func(e *group.Epoch) { e.Tree = append(e.Tree, noise(9, 30_000)...) },
-		func(e *group.Epoch) { e.Tree, e.Past, e.Staged, e.Commit = e.Tree[:10], nil, nil, nil },
-		func(e *group.Epoch) { e.Tree, e.Roster, e.Routes = nil, nil, nil },
-		func(e *group.Epoch) { e.Tree = noise(10, 8192) },
+		func(e *group.Epoch) { e.Secret[15_000] ^= 1 },
+		func(e *group.Epoch) { e.Secret = append(e.Secret, noise(9, 30_000)...) },
+		func(e *group.Epoch) {
+			e.Secret, e.Basis = e.Secret[:10], group.NewBasis(grouptest.Blob(noise(1, 900_000)), e.Roster, e.Routes, e.State)
+		},
+		func(e *group.Epoch) { e.End = &group.Ending{Aside: noise(2, 600_000)} },
+		func(e *group.Epoch) { e.Secret, e.Basis, e.End = nil, none(), nil },
+		func(e *group.Epoch) { e.Secret = noise(10, 8192) },
 	} {
 		change(want[1])
 		update(t, v, func(tx *Tx) error { return Store{tx}.PutEpoch(want[1]) })
-		err := v.View(t.Context(), func(tx *Tx) error {
-			s := Store{tx}
-			for n, w := range want {
-				if got, err := s.Epoch(id, n); err != nil || !reflect.DeepEqual(got, w) {
-					t.Errorf("epoch %d: got another one (%v)", n, err)
+		for _, cold := range []bool{false, true} {
+			if cold {
+				v.shelf.Clear()
+			}
+			err := v.View(t.Context(), func(tx *Tx) error {
+				s := Store{tx}
+				for n, w := range want {
+					if got, err := s.Epoch(id, n); err != nil || !sameEpoch(got, w) {
+						t.Errorf("change %d, epoch %d: got another one (%v)", i, n, err)
+					}
 				}
+				all, err := s.Epochs(id)
+				if err != nil || len(all) != 3 || all[0].Number != 1 || all[1].Number != 2 || all[2].Number != 300 {
+					t.Fatalf("got %d epochs, %v, want 1, 2 and 300 in order", len(all), err)
+				}
+				w := *want[1]
+				w.Secret, w.Basis, w.End = nil, nil, nil
+				if !reflect.DeepEqual(all[0], &w) {
+					t.Error("got an epoch of the list that is not the whole one without what is large")
+				}
+				return nil
+			})
+			if err != nil {
+				t.Fatal(err)
 			}
-			all, err := s.Epochs(id)
-			if err != nil || len(all) != 3 || all[0].Number != 1 || all[1].Number != 2 || all[2].Number != 300 {
-				t.Fatalf("got %d epochs, %v, want 1, 2 and 300 in order", len(all), err)
-			}
-			w := *want[1]
-			w.Tree, w.Past = nil, nil
-			if !reflect.DeepEqual(all[0], &w) {
-				t.Error("got an epoch of the list that is not the whole one without tree and past")
-			}
-			return nil
-		})
-		if err != nil {
-			t.Fatal(err)
 		}
 	}
 	update(t, v, func(tx *Tx) error {
@@ -86,17 +106,44 @@ func TestEpochComesBackAsItWasWritten(t *testing.T) {
 		if err := s.DeleteEpoch(group.ID{2}, 1); err != nil {
 			return err
 		}
-		if n, err := s.Count(EpochPart, Query{}); err != nil || n != 1 { // the five bytes of epoch 2
-			t.Errorf("got %d pieces left, %v, want 1", n, err)
+		if n, err := s.Count(EpochPart, Query{}); err != nil || n != 3 { // five bytes of epoch 2, and the bases of it and of 300
+			t.Errorf("got %d pieces left, %v, want 3", n, err)
 		}
 		return nil
 	})
 }
 
+// An own commit leads to the next epoch: it is in memory no longer than it is used.
+func TestOwnCommitIsNotKeptInMemory(t *testing.T) {
+	v, _ := newVault(t)
+	e := largeEpoch(group.ID{1}, 1)
+	read := func() (end *group.Ending) {
+		err := v.View(t.Context(), func(tx *Tx) error {
+			got, err := Store{tx}.Epoch(e.Group, e.Number)
+			end = got.End
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return end
+	}
+	update(t, v, func(tx *Tx) error { return Store{tx}.PutEpoch(e) })
+	if a, b := read(), read(); a == e.End || a == b {
+		t.Error("an own commit was found in memory")
+	}
+	e.End = &group.Ending{Commit: noise(1, 100)}
+	update(t, v, func(tx *Tx) error { return Store{tx}.PutEpoch(e) })
+	if a, b := read(), read(); a != e.End || a != b {
+		t.Error("what a message does not change is read again")
+	}
+}
+
 // What a message changes of a large epoch is little, and no more is written.
 func TestOnlyChangedPiecesOfAnEpochAreWritten(t *testing.T) {
 	v, _ := newVault(t)
-	e := &group.Epoch{Group: group.ID{1}, Number: 1, Tree: noise(1, 1_000_000)}
+	e := largeEpoch(group.ID{1}, 1)
+	e.Secret = noise(1, 50_000)
 	update(t, v, func(tx *Tx) error { return Store{tx}.PutEpoch(e) })
 	written := func(since uint64) (n int) {
 		err := v.View(t.Context(), func(tx *Tx) error {
@@ -122,11 +169,11 @@ func TestOnlyChangedPiecesOfAnEpochAreWritten(t *testing.T) {
 		}
 		return n
 	}
-	if got := written(0); got != 123 {
-		t.Fatalf("got %d pieces, want 123", got)
+	if got := written(0); got != 7+2+1 {
+		t.Fatalf("got %d pieces, want 7 of the secret, 2 of the basis and 1 of the ending", got)
 	}
 	before := v.Generation()
-	e.Tree[999_990] ^= 1
+	e.Secret[49_990] ^= 1
 	update(t, v, func(tx *Tx) error { return Store{tx}.PutEpoch(e) })
 	if got := written(before); got != 1 {
 		t.Errorf("got %d pieces written for a change of one byte, want 1", got)
@@ -201,7 +248,7 @@ func TestGroupIsDeletedWithAllThatBelongsToIt(t *testing.T) {
 		s := Store{tx}
 		for _, id := range []group.ID{mine, other} {
 			err := errors.Join(s.PutGroup(&group.Record{ID: id, Name: "walkers"}), s.PutEpoch(largeEpoch(id, 1)), s.PutEpoch(largeEpoch(id, 2)),
-				s.PutMessage(&group.Message{Group: id, ID: wire.MessageID{1}, Content: []byte("hi")}), s.MarkSeen(id, group.Device{1}, wire.MessageID{2}, 10))
+				s.PutMessage(&group.Message{Group: id, ID: wire.MessageID{1}, Content: []byte("hi"), Saw: make([]roster.Leaf, 100)}), s.MarkSeen(id, group.Device{1}, wire.MessageID{2}, 10))
 			if err != nil {
 				return err
 			}
@@ -219,9 +266,15 @@ func TestGroupIsDeletedWithAllThatBelongsToIt(t *testing.T) {
 			if err != nil || err2 != nil || len(messages) != want || len(epochs) != 2*want {
 				t.Errorf("%x: got %d messages and %d epochs, want %d and %d", id[:1], len(messages), len(epochs), want, 2*want)
 			}
+			if id == other && len(messages[0].Saw) != 100 {
+				t.Errorf("got a message whose author saw %d, want 100", len(messages[0].Saw))
+			}
 			if seen, err := s.Seen(id, group.Device{1}, wire.MessageID{2}); err != nil || !seen {
 				t.Errorf("%x: what was seen is forgotten: it counts across successors", id[:1])
 			}
+		}
+		if n, err := s.Count(EpochPart, Query{}); err != nil || n != 2*(3+2+1)+1 {
+			t.Errorf("got %d parts, %v, want those of two epochs and one message", n, err)
 		}
 		if err := s.ForgetSeen(11); err != nil {
 			return err
@@ -326,4 +379,30 @@ func TestNotesAreFoundByTheirBeginnings(t *testing.T) {
 		}
 		return nil
 	})
+}
+
+// What is kept apart of a message goes with it, and when it is kept apart no more.
+func TestPartsOfAMessageGoWithIt(t *testing.T) {
+	v, _ := newVault(t)
+	for i, step := range []struct {
+		leaves, parts int
+	}{{100, 1}, {10_000, 4}, {100, 1}, {3, 0}, {40, 1}, {-1, 0}} {
+		update(t, v, func(tx *Tx) error {
+			s := Store{tx}
+			if step.leaves < 0 {
+				return s.DeleteMessage(group.ID{1}, wire.MessageID{1})
+			}
+			return s.PutMessage(&group.Message{Group: group.ID{1}, ID: wire.MessageID{1}, Saw: make([]roster.Leaf, step.leaves)})
+		})
+		err := v.View(t.Context(), func(tx *Tx) error {
+			n, err := tx.Count(EpochPart, Query{})
+			if n != step.parts {
+				t.Errorf("step %d, %d leaves: got %d parts, want %d", i, step.leaves, n, step.parts)
+			}
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
 }

@@ -24,6 +24,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/tacet-chat/tacet/client/internal/group"
 )
 
 // Errors that callers branch on. None names a path, a table or a key.
@@ -91,6 +93,7 @@ type Vault struct {
 	failed error       // ErrStorage once the disk has failed
 	tidy   *time.Timer // nil: nothing to take out of the log
 	tidied sync.WaitGroup
+	shelf  group.Shelf // what of groups was read lately and is no secret
 }
 
 // Dir returns the profile folder that the vault was opened with.
@@ -173,6 +176,7 @@ func (v *Vault) Close() error {
 		err = v.checkpoint()
 	}
 	v.closed = true
+	v.shelf.Clear()
 	v.disarm()
 	v.release(&err)
 	v.turn.give()

@@ -29,15 +29,16 @@ type Store interface {
 // Memory is a Store in memory. The zero value is empty. It keeps bytes: what a
 // transaction gets is its own copy.
 type Memory struct {
-	mu   sync.Mutex
-	data map[string][]byte
+	mu    sync.Mutex
+	data  map[string][]byte
+	shelf group.Shelf // of what lies in data
 }
 
 // Update runs f in a transaction.
 func (m *Memory) Update(f func(group.Tx) error) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	tx := &memoryTx{data: maps.Clone(m.data)}
+	tx := &memoryTx{maps.Clone(m.data), &m.shelf}
 	if tx.data == nil {
 		tx.data = map[string][]byte{}
 	}
@@ -74,7 +75,10 @@ func (m *Memory) Dump(f func(name string, value []byte)) {
 	}
 }
 
-type memoryTx struct{ data map[string][]byte }
+type memoryTx struct {
+	data  map[string][]byte
+	shelf *group.Shelf
+}
 
 func name(kind string, parts ...any) string {
 	b := kind
@@ -155,41 +159,81 @@ func (t *memoryTx) PutGroup(r *group.Record) error { return t.put(name("group", 
 
 func (t *memoryTx) DeleteGroup(id group.ID) error {
 	delete(t.data, name("group", id))
-	t.drop(name("epoch", id) + "/")
+	for _, kind := range []string{"epoch", "basis", "ending"} {
+		t.drop(name(kind, id) + "/")
+	}
 	t.drop(name("message", id) + "/")
 	return nil
 }
 
+// epoch is an epoch with the names of its parts.
+type epoch struct {
+	Value  *group.Epoch `cbor:"1,keyasint"`
+	Basis  [32]byte     `cbor:"2,keyasint"`
+	Ending [32]byte     `cbor:"3,keyasint"`
+}
+
 func (t *memoryTx) Epoch(id group.ID, n uint64) (*group.Epoch, error) {
-	e := &group.Epoch{Group: id, Number: n}
-	return e, t.get(name("epoch", id, n), e)
+	var v epoch
+	if err := t.get(name("epoch", id, n), &v); err != nil {
+		return nil, err
+	}
+	e := v.Value
+	e.Group, e.Number = id, n
+	lies := func(kind string) func() ([]byte, error) {
+		return func() ([]byte, error) { return t.data[name(kind, id, n)], nil }
+	}
+	var err, err2 error
+	e.Basis, err = t.shelf.Basis(v.Basis, lies("basis"))
+	e.End, err2 = t.shelf.Ending(v.Ending, lies("ending"))
+	return e, errors.Join(err, err2)
 }
 
 func (t *memoryTx) Epochs(id group.ID) ([]*group.Epoch, error) {
 	var out []*group.Epoch
 	for _, k := range t.under(name("epoch", id) + "/") {
-		e := &group.Epoch{Group: id}
-		if _, err := fmt.Sscanf(k[strings.LastIndexByte(k, '/')+1:], "%d", &e.Number); err != nil {
+		var v epoch
+		if err := t.get(k, &v); err != nil {
 			return nil, err
 		}
-		if err := t.get(k, e); err != nil {
+		v.Value.Group, v.Value.Secret = id, nil
+		if _, err := fmt.Sscanf(k[strings.LastIndexByte(k, '/')+1:], "%d", &v.Value.Number); err != nil {
 			return nil, err
 		}
-		e.Tree, e.Past = nil, nil
-		out = append(out, e)
+		out = append(out, v.Value)
 	}
 	return out, nil
 }
 
 func (t *memoryTx) PutEpoch(e *group.Epoch) error {
-	if len(e.Tree) == 0 && len(e.Past) == 0 {
-		return errors.New("epoch without its secrets")
+	if len(e.Secret) == 0 || e.Basis == nil {
+		return errors.New("epoch without its secrets, or its basis")
 	}
-	return t.put(name("epoch", e.Group, e.Number), e)
+	end := e.End
+	if end == nil {
+		end = &group.Ending{}
+	}
+	var old epoch
+	err := t.get(name("epoch", e.Group, e.Number), &old)
+	if err != nil && !errors.Is(err, group.ErrUnknown) {
+		return err
+	}
+	v := epoch{e, e.Basis.Name(), end.Name()}
+	if v.Basis != old.Basis {
+		t.data[name("basis", e.Group, e.Number)] = e.Basis.Append(nil)
+		t.shelf.KeepBasis(e.Basis)
+	}
+	if v.Ending != old.Ending {
+		t.data[name("ending", e.Group, e.Number)] = end.Append(nil)
+		t.shelf.KeepEnding(end)
+	}
+	return t.put(name("epoch", e.Group, e.Number), &v)
 }
 
 func (t *memoryTx) DeleteEpoch(id group.ID, n uint64) error {
-	delete(t.data, name("epoch", id, n))
+	for _, kind := range []string{"epoch", "basis", "ending"} {
+		delete(t.data, name(kind, id, n))
+	}
 	return nil
 }
 

@@ -1,6 +1,7 @@
 package grouptest
 
 import (
+	"bytes"
 	"errors"
 	"slices"
 	"testing"
@@ -20,6 +21,8 @@ func Run(t *testing.T, make func(t *testing.T) Store) {
 		{"records are copies", copies},
 		{"a refused transaction leaves nothing", rollback},
 		{"epochs come in order and without secrets", epochs},
+		{"parts of an epoch change on their own", parts},
+		{"who was there when a message was written", saw},
 		{"messages come in the order they were made", messages},
 		{"a message is seen once a device and line", seen},
 		{"packages", packages},
@@ -94,7 +97,7 @@ func rollback(t *testing.T, s Store) {
 	id := group.ID{1}
 	update(t, s, func(tx group.Tx) error {
 		return errors.Join(tx.PutGroup(&group.Record{ID: id, Name: "a"}), tx.PutNote("n", []byte("1")),
-			tx.PutEpoch(&group.Epoch{Group: id, Number: 1, Tree: []byte("t")}))
+			tx.PutEpoch(small(id, 1)))
 	})
 	err := s.Update(func(tx group.Tx) error {
 		err := errors.Join(tx.PutGroup(&group.Record{ID: id, Name: "b"}), tx.PutGroup(&group.Record{ID: group.ID{2}}), tx.PutNote("n", []byte("2")),
@@ -133,10 +136,11 @@ func epochs(t *testing.T, s Store) {
 	update(t, s, func(tx group.Tx) error {
 		var errs []error
 		for _, n := range []uint64{300, 2, 40} {
-			errs = append(errs, tx.PutEpoch(&group.Epoch{Group: id, Number: n, Tree: []byte("tree"), Past: []byte("past"),
-				Roster: []roster.Leaf{{Index: uint32(n)}}, Staged: &group.Commit{Blob: []byte("b")}, Left: int64(n)}))
+			e := small(id, n)
+			e.Left, e.End = int64(n), &group.Ending{Staged: &group.Commit{Blob: []byte("b")}, Added: []group.Joiner{{Leaf: roster.Leaf{Index: 7}}}}
+			errs = append(errs, tx.PutEpoch(e))
 		}
-		return errors.Join(append(errs, tx.PutEpoch(&group.Epoch{Group: group.ID{2}, Number: 5, Tree: []byte("x")}))...)
+		return errors.Join(append(errs, tx.PutEpoch(small(group.ID{2}, 5)))...)
 	})
 	update(t, s, func(tx group.Tx) error {
 		all, err := tx.Epochs(id)
@@ -146,15 +150,15 @@ func epochs(t *testing.T, s Store) {
 		var got []uint64
 		for _, e := range all {
 			got = append(got, e.Number)
-			if e.Tree != nil || e.Past != nil || e.Group != id || e.Roster[0].Index != uint32(e.Number) || e.Left != int64(e.Number) {
-				t.Errorf("got %+v, want the epoch without its secrets", e)
+			if e.Secret != nil || e.Basis != nil || e.End != nil || e.Group != id || e.Left != int64(e.Number) {
+				t.Errorf("got %+v, want the epoch without its secrets and large parts", e)
 			}
 		}
 		if !slices.Equal(got, []uint64{2, 40, 300}) {
 			t.Errorf("got epochs %v, want them ascending", got)
 		}
 		e, err := tx.Epoch(id, 40)
-		if err == nil && (string(e.Tree) != "tree" || string(e.Past) != "past" || e.Number != 40 || string(e.Staged.Blob) != "b") {
+		if err == nil && (string(e.Secret) != "secret" || fixed(e) != "fixed" || e.Number != 40 || string(e.End.Staged.Blob) != "b" || e.End.Added[0].Leaf.Index != 7) {
 			t.Errorf("got %+v, want the whole epoch", e)
 		}
 		return errors.Join(err, tx.DeleteEpoch(id, 40))
@@ -163,6 +167,108 @@ func epochs(t *testing.T, s Store) {
 		_, err := tx.Epoch(id, 40)
 		return isUnknown(err)
 	})
+}
+
+// Blob is what is fixed of an epoch, for tests that have no tree.
+type Blob []byte
+
+// Append appends it.
+func (b Blob) Append(to []byte) []byte { return append(to, b...) }
+
+func small(id group.ID, n uint64) *group.Epoch {
+	return &group.Epoch{Group: id, Number: n, Secret: []byte("secret"),
+		Basis: group.NewBasis(Blob("fixed"), []roster.Leaf{{Index: uint32(n)}}, [][]byte{{1}}, []byte("state"))}
+}
+
+// fixed is what is fixed of an epoch that was read.
+func fixed(e *group.Epoch) string {
+	f, err := e.Fixed(func(b []byte) (group.Fixed, error) { return Blob(b), nil })
+	if err != nil {
+		return err.Error()
+	}
+	return string(f.Append(nil))
+}
+
+// saw puts messages that few and many leaves saw, in place of each other.
+func saw(t *testing.T, s Store) {
+	id := group.ID{1}
+	for i, n := range []int{40, 3, 0, 100, 100, 2000} {
+		leaves := make([]roster.Leaf, n)
+		for j := range leaves {
+			leaves[j] = roster.Leaf{Index: uint32(i + j)}
+		}
+		update(t, s, func(tx group.Tx) error {
+			m, err := tx.Message(id, wire.MessageID{1})
+			if errors.Is(err, group.ErrUnknown) {
+				m, err = &group.Message{Group: id, ID: wire.MessageID{1}}, nil
+			}
+			m.Saw = leaves
+			return errors.Join(err, tx.PutMessage(m))
+		})
+		for range 2 {
+			update(t, s, func(tx group.Tx) error {
+				m, err := tx.Message(id, wire.MessageID{1})
+				if err == nil && !slices.Equal(m.Saw, leaves) {
+					t.Errorf("got %d leaves, want the %d that were put", len(m.Saw), n)
+				}
+				m.Born++
+				return errors.Join(err, tx.PutMessage(m))
+			})
+		}
+	}
+}
+
+// parts changes one part of an epoch after the other: each comes back as it was put
+// last, beside another epoch with the same parts.
+func parts(t *testing.T, s Store) {
+	id := group.ID{1}
+	want := small(id, 1)
+	other := small(id, 2)
+	other.Basis = want.Basis
+	update(t, s, func(tx group.Tx) error { return errors.Join(tx.PutEpoch(want), tx.PutEpoch(other)) })
+	long := make([]byte, 100_000)
+	for i, change := range []func(e *group.Epoch){
+		func(e *group.Epoch) { e.Secret = []byte("next") },
+		func(e *group.Epoch) { e.Secret = append([]byte("long"), long...) },
+		func(e *group.Epoch) { e.End = &group.Ending{Commit: long, Welcome: []byte("w"), Aside: []byte("a")} },
+		func(e *group.Epoch) {
+			e.Basis = group.NewBasis(Blob(append([]byte("other"), long...)), e.Roster, e.Routes, []byte("two"))
+		},
+		func(e *group.Epoch) { e.End = &group.Ending{Commit: []byte("c")} },
+		func(e *group.Epoch) { e.End, e.Secret = nil, []byte("short") },
+		func(e *group.Epoch) { e.Basis = group.NewBasis(Blob("fixed"), e.Roster, e.Routes, []byte("state")) },
+	} {
+		update(t, s, func(tx group.Tx) error {
+			e, err := tx.Epoch(id, 1)
+			if err != nil {
+				return err
+			}
+			change(e)
+			change(want)
+			return tx.PutEpoch(e)
+		})
+		update(t, s, func(tx group.Tx) error {
+			e, err := tx.Epoch(id, 1)
+			if err != nil {
+				return err
+			}
+			end := want.End
+			if end == nil {
+				end = &group.Ending{}
+			}
+			if e.End == nil {
+				e.End = &group.Ending{}
+			}
+			if !bytes.Equal(e.Secret, want.Secret) || fixed(e) != fixed(want) || string(e.State) != string(want.State) || e.Roster[0].Index != 1 || e.End.Name() != end.Name() {
+				t.Errorf("change %d: got another epoch than was put", i)
+			}
+			o, err := tx.Epoch(id, 2)
+			if err == nil && (string(o.Secret) != "secret" || fixed(o) != "fixed" || string(o.State) != "state") {
+				t.Errorf("change %d: it changed another epoch", i)
+			}
+			return err
+		})
+	}
 }
 
 func messages(t *testing.T, s Store) {
@@ -284,7 +390,7 @@ func notes(t *testing.T, s Store) {
 func deleted(t *testing.T, s Store) {
 	id := group.ID{1}
 	update(t, s, func(tx group.Tx) error {
-		return errors.Join(tx.PutGroup(&group.Record{ID: id}), tx.PutEpoch(&group.Epoch{Group: id, Number: 1, Tree: []byte("t")}),
+		return errors.Join(tx.PutGroup(&group.Record{ID: id}), tx.PutEpoch(small(id, 1)),
 			tx.PutMessage(&group.Message{Group: id, ID: wire.MessageID{1}}), tx.PutGroup(&group.Record{ID: group.ID{2}}))
 	})
 	update(t, s, func(tx group.Tx) error { return tx.DeleteGroup(id) })
