@@ -494,7 +494,7 @@ func TestAPromiseHoldsBackAStagedCommit(t *testing.T) {
 	w.realm.away = false
 	ben.slots = nil
 	head := ben.record(id).Head
-	made := func() bool { return ben.epoch(id, head).Staged != nil }
+	made := func() bool { return ben.epoch(id, head).End.Staged != nil }
 	for range 100 {
 		if made() {
 			break
