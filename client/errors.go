@@ -27,7 +27,7 @@ var pairs = []struct{ inside, outside error }{
 	{convo.ErrSent, ErrSent}, {convo.ErrEmpty, ErrEmpty}, {convo.ErrLong, ErrLong},
 	{invite.ErrNoInvite, ErrLink}, {invite.ErrCode, ErrLinkTypo}, {invite.ErrVersion, ErrLinkNewer}, {invite.ErrExpired, ErrUsed},
 	{invite.ErrSeveral, ErrSeveral}, {wire.ErrRealmLink, ErrLinkTypo}, {wire.ErrRealmLinkVersion, ErrLinkNewer}, {purse.ErrProof, ErrTokenKeys},
-	{group.ErrUnknown, ErrGroup}, {group.ErrLeft, ErrLeftGroup}, {group.ErrRight, ErrRight}, {group.ErrAsk, ErrAsk}, {roster.ErrRight, ErrRight}, {roster.ErrNobody, ErrNoMember},
+	{group.ErrUnknown, ErrGroup}, {group.ErrLeft, ErrLeftGroup}, {group.ErrEntering, ErrEntering}, {group.ErrRight, ErrRight}, {group.ErrAsk, ErrAsk}, {roster.ErrRight, ErrRight}, {roster.ErrNobody, ErrNoMember},
 	{roster.ErrBounds, ErrGroupFull}, {roster.ErrRefused, ErrNoGroupChange}, {roster.ErrState, ErrName},
 	{invite.ErrRelay, ErrLink}, {invite.ErrSuite, ErrLinkNewer}, {invite.ErrOlder, ErrLinkOlder},
 	{fetch.ErrSize, ErrForged}, {invite.ErrForged, ErrForged}, {invite.ErrBundle, ErrForged},

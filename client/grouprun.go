@@ -41,6 +41,7 @@ type groupEngine interface {
 	LeafRouteOf(tx group.Tx, id group.ID, epoch uint64, leaf uint32) (*group.LeafRoute, error)
 	Current(tx group.Tx, origin group.ID) (group.ID, error)
 	Packages(tx group.Tx, now time.Time, to group.Device, n int) ([]byte, error)
+	Handover(tx group.Tx, now time.Time, id group.ID) (*group.Record, error)
 	Unmet(tx group.Tx, met func(root key.SignPublic, d group.Device) (bool, error)) ([]group.Unmet, error)
 	Shown(tx group.Tx, root key.SignPublic, d group.Device) (*manifest.Manifest, int, error)
 	Introduce(tx group.Tx, now time.Time, id group.ID, to group.Device, introduction []byte) (*group.Change, error)

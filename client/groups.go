@@ -25,7 +25,7 @@ import (
 type Group struct {
 	ID        int64           `json:"id"`     // "#g" and this number names it
 	Name      string          `json:"name"`   // as it is called here
-	State     string          `json:"state"`  // active, behind, waiting, left
+	State     string          `json:"state"`  // active, behind, waiting, entering (this device waits to be let in), left
 	Admin     bool            `json:"admin"`  // you are one
 	Epoch     uint64          `json:"epoch"`  // how often it was changed
 	Relay     string          `json:"relay"`  // where its changes are decided
@@ -386,7 +386,7 @@ func (g *groups) people(tx vault.Store, id group.ID) (roots []key.SignPublic, de
 }
 
 // groupStates are the states of a group in the API.
-var groupStates = map[group.State]string{group.Active: "active", group.Behind: "behind", group.Stopped: "waiting", group.Replaced: "active", group.Out: "left"}
+var groupStates = map[group.State]string{group.Active: "active", group.Behind: "behind", group.Stopped: "waiting", group.Replaced: "active", group.Out: "left", group.Entering: "entering"}
 
 // shown is a group as faces see it.
 func (g *groups) shown(tx vault.Store, l *vault.Line) (Group, error) {

@@ -354,12 +354,12 @@ func (l *linker) begin(tx vault.Store, now time.Time, s *linkState, session *lin
 func (l *linker) fill(ctx context.Context) error {
 	for {
 		more := false
-		err := l.update(ctx, func(tx vault.Store, _ time.Time, s *linkState) (*convo.Change, error) {
+		err := l.update(ctx, func(tx vault.Store, now time.Time, s *linkState) (*convo.Change, error) {
 			if s.Phase != phaseSending || s.Sealed || s.Next-s.Acked >= linkWindow {
 				return nil, nil
 			}
 			more = true
-			return nil, l.piece(tx, s)
+			return nil, l.piece(tx, now, s)
 		})
 		if err != nil || !more {
 			return err
@@ -371,14 +371,14 @@ func (l *linker) fill(ctx context.Context) error {
 
 // piece makes the next piece. It is committed with the place that it ends at, so
 // that no chunk is ever sealed twice.
-func (l *linker) piece(tx vault.Store, s *linkState) error {
+func (l *linker) piece(tx vault.Store, now time.Time, s *linkState) error {
 	session, err := s.session()
 	if err != nil {
 		return err
 	}
 	defer session.Wipe()
 	chunks := linkPieceIn
-	p := packing{tx: tx, to: s.Sign, of: map[int64]bool{}}
+	p := packing{tx: tx, to: s.Sign, of: map[int64]bool{}, groups: l.c.groups.engine, now: now}
 	plain, err := tx.Pack(s.Pack, make([]byte, 0, chunks*stream.ChunkSize), chunks*stream.ChunkSize, p.keep)
 	if err != nil {
 		return err

@@ -2,19 +2,22 @@ package client
 
 import (
 	"errors"
+	"time"
 
 	"github.com/fxamacker/cbor/v2"
 
 	"github.com/tacet-chat/tacet/client/internal/contact"
 	"github.com/tacet-chat/tacet/client/internal/convo"
+	"github.com/tacet-chat/tacet/client/internal/group"
 	"github.com/tacet-chat/tacet/client/internal/vault"
 	"github.com/tacet-chat/tacet/internal/key"
 )
 
 // packTables are what goes over to a device that is being linked, in this order:
-// who is spoken with, how they are reached, what our devices agree on, what was said.
+// who is spoken with, how they are reached, what our devices agree on, the groups, what
+// was said.
 func packTables() []vault.Table {
-	return []vault.Table{vault.Contact, vault.Route, vault.Shared, vault.Event}
+	return []vault.Table{vault.Contact, vault.Route, vault.Shared, vault.Group, vault.GroupLine, vault.Event}
 }
 
 // packing decides what of each row goes over. to is the device that it goes to.
@@ -22,6 +25,9 @@ type packing struct {
 	tx vault.Store
 	to key.SignPublic
 	of map[int64]bool // contacts of whom something goes over
+
+	groups groupEngine
+	now    time.Time
 }
 
 // goes reports whether what belongs to a contact goes over.
@@ -62,8 +68,19 @@ func (p *packing) keep(t vault.Table, row *vault.Row) (ok bool, err error) {
 			return false, nil
 		}
 		return p.goes(row.A)
+	case vault.Group:
+		if len(row.H) != len(group.ID{}) {
+			return false, vault.ErrDamaged
+		}
+		r, err := p.groups.Handover(p.tx, p.now, group.ID(row.H))
+		if err != nil || r == nil {
+			return false, err
+		}
+		return rewrite(row, r)
+	case vault.GroupLine:
+		return true, nil
 	case vault.Event:
-		if ok, err := p.goes(row.A); err != nil || !ok {
+		if ok, err := p.goes(row.A); row.A >= 0 && (err != nil || !ok) { // those of groups are below zero
 			return false, err
 		}
 		e := &convo.Event{}
@@ -100,7 +117,12 @@ func unpack(tx vault.Store, r vault.PackedRow) error {
 		good = cbor.Unmarshal(r.V, c) == nil && !c.Mine && len(c.Owner) == 0 && r.A > 0
 	case vault.Event:
 		e := &convo.Event{}
-		good = cbor.Unmarshal(r.V, e) == nil && r.A > 0 && len(e.Copies) == 0
+		good = cbor.Unmarshal(r.V, e) == nil && (r.A > 0 || r.A < 0 && e.Group != nil) && len(e.Copies) == 0
+	case vault.Group:
+		g := &group.Record{}
+		good = cbor.Unmarshal(r.V, g) == nil && g.HandedOver() && len(r.H) == len(group.ID{})
+	case vault.GroupLine:
+		good = cbor.Unmarshal(r.V, &vault.Line{}) == nil && len(r.H) == len(group.ID{})
 	case vault.Shared:
 		good = r.A != 1
 	}

@@ -73,6 +73,7 @@ var (
 	ErrTwo           = errors.New("a person and a group are called so; write person:NAME or group:NAME")
 	ErrNoMember      = errors.New("nobody of that name is in the group")
 	ErrLeftGroup     = errors.New("you are not in this group any more")
+	ErrEntering      = errors.New("this device is not in the group yet: another device of yours, or an admin's, lets it in once both were there")
 	ErrRight         = errors.New("only an admin of the group can do that")
 	ErrAsk           = errors.New("the group asks you something first: see `tacet group show`")
 	ErrNoGroupChange = errors.New("the change would change nothing, or leave the group without an admin")

@@ -91,6 +91,7 @@ var failures = []struct {
 	{client.ErrTwo, unsent, ""},
 	{client.ErrNoMember, nothing, "`tacet group show GROUP` lists who is in it"},
 	{client.ErrLeftGroup, unsent, "an admin of the group can add you again"},
+	{client.ErrEntering, unsent, "let your first device run for a minute"},
 	{client.ErrRight, nothing, "`tacet group show GROUP` lists its admins; an admin can act only on those who came after them"},
 	{client.ErrAsk, unsent, "`tacet group show GROUP`"},
 	{client.ErrNoQuestion, nothing, "`tacet group show GROUP` lists what it asks"},

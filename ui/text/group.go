@@ -33,6 +33,8 @@ func GroupState(g client.Group) string {
 		return "you are not in it any more"
 	case "behind":
 		return "this device missed changes and waits to be let in again"
+	case "entering":
+		return "this device waits until another of yours, or an admin's, lets it in"
 	case "waiting":
 		return n + "; member changes are waiting, messages go on"
 	}

@@ -29,6 +29,8 @@ var (
 	ErrAsk = errors.New("the group asks you something first")
 	// ErrNoPackage: there is no key package of a device that is to be added; one was asked for.
 	ErrNoPackage = errors.New("their device has to answer first")
+	// ErrEntering: this device is not let in yet.
+	ErrEntering = errors.New("this device is not in the group yet: another of yours, or an admin's, has to let it in")
 	// ErrBusy: the message cannot be taken now and is offered again.
 	ErrBusy = errors.New("too much is not whole yet")
 )

@@ -82,6 +82,14 @@ func (g *group) epochKept() (*opened, error) { return g.head() }
 // offer is the key package by which this device can be added again: the same until it
 // was used, so that two admins make one wish of it.
 func (g *group) offer(h *opened) ([]byte, error) {
+	s, err := g.suiteOf(h)
+	if err != nil {
+		return nil, err
+	}
+	return g.offerOf(s)
+}
+
+func (g *group) offerOf(s Suite) ([]byte, error) {
 	for _, hash := range g.r.Offered {
 		o, err := g.tx.OwnPackage(hash)
 		if errors.Is(err, ErrUnknown) {
@@ -93,10 +101,6 @@ func (g *group) offer(h *opened) ([]byte, error) {
 		if g.unix()-o.Born < seconds(7*24*time.Hour) {
 			return o.Public, nil
 		}
-	}
-	s, err := g.suiteOf(h)
-	if err != nil {
-		return nil, err
 	}
 	o, err := g.newPackage(Device{}, s)
 	if err != nil {
@@ -240,7 +244,7 @@ func (w *work) hearWelcome(from Device, b []byte) error {
 		// takes a Welcome: else whoever knows the group's id and a key package could put
 		// a group of their own into its place. The Welcome is passed on again.
 		return nil
-	case r.State == Behind && !slices.Contains(r.Offered, [32]byte(j.Package)):
+	case (r.State == Behind || r.State == Entering) && !slices.Contains(r.Offered, [32]byte(j.Package)):
 		return nil // it asks with other packages
 	}
 	p, err := w.tx.OwnPackage([32]byte(j.Package))
@@ -310,6 +314,9 @@ func (g *group) admit(from Device, j *Joining, t Tree) error {
 // sameHome refuses the state of a group that is here if its slots lie elsewhere: no
 // change of a group moves them.
 func (g *group) sameHome(s *roster.State) error {
+	if g.r.State == Entering && !g.r.Entry.fits(s) {
+		return ErrWelcome
+	}
 	if g.r.State != Behind {
 		return nil
 	}
@@ -331,6 +338,7 @@ func (g *group) sameHome(s *roster.State) error {
 // another.
 func (g *group) joined(t Tree, p *OwnPackage, j *Joining) error {
 	again := g.r.State == Behind
+	g.r.Entry = nil
 	if err := g.dropOld(); err != nil {
 		return err
 	}

@@ -110,8 +110,11 @@ func (w *work) member(id ID) (*group, error) {
 	if err != nil {
 		return nil, err
 	}
-	if g.r.State == Out || g.r.State == Replaced {
+	switch g.r.State {
+	case Out, Replaced:
 		return nil, ErrLeft
+	case Entering:
+		return nil, ErrEntering
 	}
 	return g, nil
 }
@@ -246,7 +249,7 @@ func (g *group) save() error {
 		}
 		o.dirty = false
 	}
-	if g.r.State == Active || g.r.State == Stopped || g.r.State == Behind {
+	if g.r.State != Out && g.r.State != Replaced {
 		g.plan()
 	}
 	return g.tx.PutGroup(g.r)

@@ -39,6 +39,8 @@ func (w *work) hear(from Device, root key.SignPublic, payload []byte, whole bool
 		return w.hearAgain(from, root, b)
 	case WordRemoved:
 		return w.hearRemoved(from, b)
+	case WordEnter:
+		return w.hearEnter(from, root, b)
 	case WordPart:
 		if whole {
 			return ErrSaid

@@ -25,7 +25,7 @@ func (e *Engine) Manifest(tx Tx, now time.Time, m *manifest.Manifest) (*Change, 
 		return nil, err
 	}
 	for _, r := range all {
-		if r.State == Out || r.State == Replaced {
+		if r.State == Out || r.State == Replaced || r.State == Entering {
 			continue
 		}
 		g := &group{work: w, r: r, open: map[uint64]*opened{}}

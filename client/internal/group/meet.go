@@ -71,7 +71,7 @@ func (e *Engine) Shown(tx Tx, root key.SignPublic, d Device) (*manifest.Manifest
 		return nil, 0, err
 	}
 	for _, r := range all {
-		if r.State == Out || r.State == Replaced {
+		if r.State == Out || r.State == Replaced || r.State == Entering {
 			continue
 		}
 		h, err := tx.Epoch(r.ID, r.Head)

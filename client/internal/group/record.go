@@ -39,11 +39,12 @@ type Record struct {
 	Trouble string     `cbor:"24,keyasint"` // why changes wait, as it was said last; empty: they do not
 	Begging int64      `cbor:"25,keyasint"` // when to ask to be added again, of Behind
 	Begs    int        `cbor:"26,keyasint"`
-	Offered [][32]byte `cbor:"27,keyasint"` // own packages for being added again
-	Swept   int64      `cbor:"28,keyasint"` // when what never became whole was dropped last
-	Removed []Device   `cbor:"30,keyasint"` // who was removed, as this device saw it; newest last
-	Revoked []Device   `cbor:"31,keyasint"` // of them, whose person revoked them: nothing of theirs is opened any more
-	Gather  int64      `cbor:"29,keyasint"` // when the roll goes out next, of who gathers acks
+	Offered [][32]byte `cbor:"27,keyasint"`           // own packages for being added again
+	Swept   int64      `cbor:"28,keyasint"`           // when what never became whole was dropped last
+	Removed []Device   `cbor:"30,keyasint"`           // who was removed, as this device saw it; newest last
+	Entry   *Entry     `cbor:"32,keyasint,omitempty"` // of Entering
+	Revoked []Device   `cbor:"31,keyasint"`           // of them, whose person revoked them: nothing of theirs is opened any more
+	Gather  int64      `cbor:"29,keyasint"`           // when the roll goes out next, of who gathers acks
 
 	Rift Rift `cbor:"40,keyasint"`
 
@@ -69,6 +70,7 @@ const (
 	Stopped  State = 3 // commits nothing; messages go on
 	Replaced State = 4 // goes on in Record.Next
 	Out      State = 5 // this device was removed, or left
+	Entering State = 6 // another device of this person is a member; this one waits to be let in
 )
 
 // Wanted is an open wish.

@@ -198,6 +198,7 @@ const (
 	WordAgain    WordKind = 4 // Again: add me again
 	WordRemoved  WordKind = 5 // Gone: you are no member any more
 	WordPart     WordKind = 6 // Part of a longer word
+	WordEnter    WordKind = 7 // Enter: let me in, another device of my person's is a member
 )
 
 // Joining is all that a device needs to enter a group.
@@ -222,6 +223,12 @@ type Again struct {
 	Head    uint64 `cbor:"1,keyasint"` // as far as the asker came
 	Package []byte `cbor:"2,keyasint"`
 	Lost    bool   `cbor:"3,keyasint,omitempty"` // its line of commits was shown not to count
+}
+
+// Enter asks to be let into a group in which another device of one's person is.
+type Enter struct {
+	Group   ID     `cbor:"0,keyasint"`
+	Package []byte `cbor:"1,keyasint"`
 }
 
 // Gone tells a device that it is no member any more.

@@ -122,7 +122,7 @@ func (w *work) addLacking(of Device) error {
 	}
 	for _, r := range all {
 		i := slices.IndexFunc(r.Lacking, func(l Lacking) bool { return l.Device == of })
-		if i < 0 || r.State == Out || r.State == Replaced {
+		if i < 0 || r.State == Out || r.State == Replaced || r.State == Entering {
 			continue
 		}
 		g := &group{work: w, r: r, open: map[uint64]*opened{}}

@@ -32,6 +32,15 @@ func (e *Engine) tick(tx Tx, now time.Time, anew bool) (*Change, error) {
 		if g.r.State == Out || g.r.State == Replaced {
 			continue
 		}
+		if g.r.State == Entering {
+			if err := g.askEntry(); err != nil {
+				return nil, err
+			}
+			if err := g.save(); err != nil {
+				return nil, err
+			}
+			continue
+		}
 		if anew {
 			if err := g.anew(); err != nil {
 				return nil, err
