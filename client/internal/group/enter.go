@@ -130,12 +130,7 @@ func (w *work) hearEnter(from Device, root key.SignPublic, b []byte) error {
 	switch g.r.State {
 	case Active, Stopped:
 	case Replaced:
-		l, err := g.line()
-		if err != nil {
-			return err
-		}
-		w.word(from, root, encode(WordStatements, &Stated{Origin: g.r.Origin, Said: l.told()}))
-		return nil
+		return g.tellLine(from, root)
 	default:
 		return nil
 	}
