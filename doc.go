@@ -18,6 +18,7 @@
 //	mls      groups of devices: RFC 9420, whole
 //	roster   what members of a group agree on, and who may change it
 //	slot     where the commit that ends an epoch lies
+//	whisper  what a member of a group says to one other alone
 //	token    anonymous tokens and puzzles, both ends
 //	sealed   the seal on every cell, and the HPKE seal on first contact
 //	wake     tickets, proofs and pushes that wake a sleeping device

@@ -41,6 +41,7 @@ const layers = `
 	internal/invite:    internal/key internal/wire internal/addr internal/manifest internal/pqxdh
 	internal/slot:      internal/key internal/wire
 	internal/roster:    internal/key internal/manifest internal/wire
+	internal/whisper:   internal/addr internal/key internal/wire
 
 	client/transport:
 	client/transport/transporttest: client/transport
@@ -50,7 +51,7 @@ const layers = `
 	client/internal/device:  internal/key internal/manifest
 	client/internal/contact: client/internal/device internal/addr internal/invite internal/key internal/manifest internal/pad internal/pqxdh internal/sealed internal/session internal/wire
 	client/internal/convo:   client/internal/contact client/internal/device internal/addr internal/content internal/invite internal/key internal/manifest internal/pad internal/pqxdh internal/sealed internal/session internal/wake internal/wire
-	client/internal/group:   internal/addr internal/key internal/manifest internal/mls internal/pad internal/roster internal/slot internal/wire
+	client/internal/group:   internal/addr internal/key internal/manifest internal/mls internal/pad internal/roster internal/slot internal/whisper internal/wire
 	client/internal/group/grouptest: client/internal/group internal/key internal/roster internal/wire
 	client/internal/outbox:  client/transport internal/addr internal/key internal/wire
 	client/internal/inbox:   client/transport internal/addr internal/key internal/wire
@@ -150,7 +151,7 @@ var onlyIn = map[string]string{
 	"github.com/nats-io/nats-server/v2/server": "relay/internal/bus/natslink",
 	"crypto/hpke":                          "internal/key internal/link internal/mls internal/sealed internal/wake",
 	"golang.org/x/crypto/nacl/secretbox":   "relay/internal/park",
-	"golang.org/x/crypto/chacha20poly1305": "internal/mls internal/sealed internal/invite internal/link internal/slot internal/stream client/internal/vault",
+	"golang.org/x/crypto/chacha20poly1305": "internal/mls internal/sealed internal/invite internal/link internal/slot internal/stream internal/whisper client/internal/vault",
 
 	"github.com/cloudflare/circl/pke/kyber/kyber768": "internal/braid",
 }

@@ -78,6 +78,12 @@ func answers(t *testing.T) (list []answer) {
 		c.Forget(c.Base() + 2)
 		add(k.name+" later state", c.Append(nil))
 	}
+	_, other := route(t, "the other end")
+	common, err := Agree(o, other.Public)
+	if err != nil {
+		t.Fatal(err)
+	}
+	add("agreement", common.Bytes())
 	a, proof, err := Decoy(stream("decoy"))
 	if err != nil {
 		t.Fatal(err)

@@ -14,6 +14,7 @@ import (
 	"github.com/tacet-chat/tacet/internal/key"
 	"github.com/tacet-chat/tacet/internal/roster"
 	"github.com/tacet-chat/tacet/internal/slot"
+	"github.com/tacet-chat/tacet/internal/whisper"
 	"github.com/tacet-chat/tacet/internal/wire"
 )
 
@@ -21,10 +22,11 @@ import (
 //
 // spec: group.md#routes
 const (
-	exportRoute  = "tacet route"
-	exportShared = "tacet shared"
-	exportSlot   = "tacet slot"
-	labelMark    = "tacet/v1/group/mark"
+	exportRoute   = "tacet route"
+	exportShared  = "tacet shared"
+	exportSlot    = "tacet slot"
+	exportWhisper = "tacet whisper"
+	labelMark     = "tacet/v1/group/mark"
 )
 
 // day is the day of a time: unix seconds / 86,400.
@@ -294,12 +296,12 @@ func (g *group) drop(n uint64) error {
 func (g *group) begin(t Tree, owner []byte) (*opened, error) {
 	e := &Epoch{
 		Group: g.r.ID, Number: t.Epoch(),
-		Route: t.Export(exportRoute, 32), Shared: t.Export(exportShared, 32), Slot: t.Export(exportSlot, slot.SecretSize),
+		Route: t.Export(exportRoute, 32), Shared: t.Export(exportShared, 32), Slot: t.Export(exportSlot, slot.SecretSize), Whisper: t.Export(exportWhisper, whisper.SecretSize),
 		Own: owner, Self: t.Self(), End: &Ending{},
 	}
 	h := key.Hash(labelMark, t.Authenticator())
 	e.Mark = [8]byte(h[:])
-	if e.Route == nil || e.Shared == nil || e.Slot == nil {
+	if e.Route == nil || e.Shared == nil || e.Slot == nil || e.Whisper == nil {
 		return nil, errors.New("exporter of a group gives nothing") // our own bug
 	}
 	t.Close()

@@ -125,20 +125,21 @@ const (
 
 // Epoch is what this device holds of one epoch.
 type Epoch struct {
-	Group  ID      `cbor:"-"`
-	Number uint64  `cbor:"-"`
-	Secret []byte  `cbor:"1,keyasint"`  // Tree.Append of the head, Past.Append of one that was left
-	Route  []byte  `cbor:"2,keyasint"`  // route secret, from the exporter
-	Shared []byte  `cbor:"3,keyasint"`  // secret of the shared address
-	Slot   []byte  `cbor:"4,keyasint"`  // slot secret, until the slot is decided
-	Own    []byte  `cbor:"5,keyasint"`  // private half of the own leaf's route, key.Owner
-	Mine   []byte  `cbor:"6,keyasint"`  // roster.Route of the own leaf
-	Born   uint32  `cbor:"7,keyasint"`  // day
-	Left   int64   `cbor:"8,keyasint"`  // unix seconds when it was left; 0: it is the head
-	Self   uint32  `cbor:"9,keyasint"`  // own leaf
-	Mark   [8]byte `cbor:"10,keyasint"` // Said.Mark
-	Pass   int64   `cbor:"11,keyasint"` // when news and Welcomes are passed on next; 0: no more
-	Passes int     `cbor:"12,keyasint"`
+	Group   ID      `cbor:"-"`
+	Number  uint64  `cbor:"-"`
+	Secret  []byte  `cbor:"1,keyasint"`  // Tree.Append of the head, Past.Append of one that was left
+	Route   []byte  `cbor:"2,keyasint"`  // route secret, from the exporter
+	Shared  []byte  `cbor:"3,keyasint"`  // secret of the shared address
+	Slot    []byte  `cbor:"4,keyasint"`  // slot secret, until the slot is decided
+	Own     []byte  `cbor:"5,keyasint"`  // private half of the own leaf's route, key.Owner
+	Mine    []byte  `cbor:"6,keyasint"`  // roster.Route of the own leaf
+	Born    uint32  `cbor:"7,keyasint"`  // day
+	Left    int64   `cbor:"8,keyasint"`  // unix seconds when it was left; 0: it is the head
+	Self    uint32  `cbor:"9,keyasint"`  // own leaf
+	Mark    [8]byte `cbor:"10,keyasint"` // Said.Mark
+	Pass    int64   `cbor:"11,keyasint"` // when news and Welcomes are passed on next; 0: no more
+	Passes  int     `cbor:"12,keyasint"`
+	Whisper []byte  `cbor:"13,keyasint"` // whisper secret, from the exporter
 
 	*Basis `cbor:"-"` // absent in lists; kept on its own
 	End    *Ending    `cbor:"-"` // absent in lists, and nil for none; kept on its own

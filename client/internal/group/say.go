@@ -7,6 +7,7 @@ import (
 
 	"github.com/fxamacker/cbor/v2"
 
+	"github.com/tacet-chat/tacet/internal/whisper"
 	"github.com/tacet-chat/tacet/internal/wire"
 )
 
@@ -18,17 +19,17 @@ const (
 	// SealedSize is the size of every MLS message that travels to a leaf: a whole
 	// payload of a cell, so that it needs no framing.
 	SealedSize = wire.PayloadSize
-	// PlainSize is what one MLS message holds.
+	// PlainSize is what one MLS message holds: a content block, and a little.
 	PlainSize = SealedSize - SealOverhead // 1,083
 	saidHead  = 1 + 1 + 8 + 8 + 8 + 2
-	// SaidRoom is what the body of one message takes: a content block, and a little.
-	SaidRoom = PlainSize - saidHead // 1,055
+	// SaidRoom is what the body of a whisper takes.
+	SaidRoom = whisper.PlainSize - saidHead // 1,155
 	// PieceRoom is what one piece of an object takes.
-	PieceRoom = SaidRoom - pieceHead // 1,035
+	PieceRoom = SaidRoom - pieceHead // 1,135
 	pieceHead = 16 + 2 + 2
 	ackSize   = wire.MessageIDSize + 8
 	// MaxAcks is how many messages one ack names.
-	MaxAcks = SaidRoom / ackSize
+	MaxAcks = SaidRoom / ackSize // 72
 	// MaxPieces is how many pieces an object has at most: 256 KiB and a little.
 	MaxPieces = 260
 )
@@ -38,7 +39,7 @@ type SaidKind byte
 
 // Kinds of messages between members.
 const (
-	SaidBlock SaidKind = 1 // a content block of a text
+	SaidBlock SaidKind = 1 // a content block of a text: to all, by MLS. The others are whispers
 	SaidAck   SaidKind = 2 // message ids with a bit for each part; none: only the head counts
 	SaidPiece SaidKind = 3 // of an object
 )
@@ -60,13 +61,22 @@ type Said struct {
 	Body  []byte
 }
 
-// Append appends the message, PlainSize bytes. It fails with ErrSaid for a body that
-// is too long.
+// size is how many bytes a message of a kind has. Kinds from 128 on are for all, as
+// blocks of texts are.
+func (k SaidKind) size() int {
+	if k == SaidBlock || k >= 128 {
+		return PlainSize
+	}
+	return whisper.PlainSize
+}
+
+// Append appends the message, PlainSize bytes if it is for all and as many as a
+// whisper holds if not. It fails with ErrSaid for a body that is too long.
 func (s *Said) Append(b []byte) ([]byte, error) {
-	if len(s.Body) > SaidRoom {
+	if len(s.Body) > s.Kind.size()-saidHead {
 		return b, ErrSaid
 	}
-	n := len(b) + PlainSize
+	n := len(b) + s.Kind.size()
 	b = append(b, byte(s.Kind), s.Flags)
 	b = binary.BigEndian.AppendUint64(b, s.Head)
 	b = binary.BigEndian.AppendUint64(b, s.Low)
@@ -76,14 +86,15 @@ func (s *Said) Append(b []byte) ([]byte, error) {
 	return append(b, make([]byte, n-len(b))...), nil
 }
 
-// ParseSaid reads a message of PlainSize bytes; Body aliases b. It fails with ErrSaid.
+// ParseSaid reads a message of the size of its kind; Body aliases b. It fails with
+// ErrSaid.
 func ParseSaid(b []byte) (*Said, error) {
-	if len(b) != PlainSize {
+	if len(b) < saidHead || len(b) != SaidKind(b[0]).size() {
 		return nil, ErrSaid
 	}
 	s := &Said{Kind: SaidKind(b[0]), Flags: b[1], Head: binary.BigEndian.Uint64(b[2:]), Low: binary.BigEndian.Uint64(b[10:]), Mark: [8]byte(b[18:])}
 	n := int(binary.BigEndian.Uint16(b[26:]))
-	if n > SaidRoom {
+	if n > len(b)-saidHead {
 		return nil, ErrSaid
 	}
 	s.Body = b[saidHead : saidHead+n]

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/tacet-chat/tacet/internal/roster"
+	"github.com/tacet-chat/tacet/internal/whisper"
 )
 
 // Bounds of what is not whole.
@@ -63,77 +64,116 @@ func (e *Engine) Take(tx Tx, now time.Time, a Arrival) (Taken, *Change, error) {
 }
 
 func (g *group) take(o *opened, payload []byte) (shown bool, err error) {
+	if _, ok := whisper.Sender(payload); ok {
+		return false, g.takeWhisper(o, payload)
+	}
 	h := sha256.Sum256(payload)
 	name := openedNotes(g.r.ID, o.Number) + hex.EncodeToString(h[:16])
-	var got *Opened
-	if o.Left == 0 {
-		t, err := g.treeOf(o)
-		if err != nil {
-			return false, err
-		}
-		got, err = t.Process(g.env(), payload)
-		if errors.Is(err, ErrUsed) {
-			return false, g.ackAgain(o, name)
-		}
-		if err != nil {
-			return false, err
-		}
-	} else {
-		p, err := g.pastOf(o)
-		if err != nil {
-			return false, err
-		}
-		got, err = p.Process(g.env(), payload)
-		if errors.Is(err, ErrUsed) {
-			return false, g.ackAgain(o, name)
-		}
-		if err != nil {
-			return false, err
-		}
+	got, err := g.process(o, payload)
+	if errors.Is(err, ErrUsed) {
+		return false, g.ackAgain(o, name)
+	}
+	if err != nil {
+		return false, err
 	}
 	if got.Staged != nil {
 		return false, ErrForeign // commits lie at slots
 	}
-	from, ok := leafAt(o.Roster, got.From)
-	if !ok || slices.Contains(g.r.Revoked, from.Device) {
-		return false, ErrSender
+	from, err := g.speaker(o, got.From)
+	if err != nil {
+		return false, err
 	}
 	o.dirty = true
-	g.ch.Heard = append(g.ch.Heard, from.Device)
 	s, err := ParseSaid(got.Plain)
 	if err != nil {
 		return false, err
 	}
-	news, err := g.hearHead(from, s)
+	g.ch.Heard = append(g.ch.Heard, from.Device)
+	if _, err := g.hearHead(from, s); err != nil {
+		return false, err
+	}
+	if s.Kind != SaidBlock {
+		return false, nil // of a newer version
+	}
+	shown, ack, err := g.hearBlock(from, s.Body)
 	if err != nil {
 		return false, err
 	}
-	switch s.Kind {
-	case SaidBlock:
-		shown, ack, err := g.hearBlock(from, s.Body)
+	// A copy of it may come again, when the key is gone: whose it is, is noted.
+	note := AppendAcks(binary.BigEndian.AppendUint32(nil, from.Index), []Ack{ack})
+	if err := g.tx.PutNote(name, note); err != nil {
+		return false, err
+	}
+	return shown, g.sayAck(o, from, ack)
+}
+
+// process opens a message of MLS.
+func (g *group) process(o *opened, payload []byte) (*Opened, error) {
+	if o.Left == 0 {
+		t, err := g.treeOf(o)
 		if err != nil {
-			return false, err
+			return nil, err
 		}
-		// A copy of it may come again, when the key is gone: whose it is, is noted.
-		note := AppendAcks(binary.BigEndian.AppendUint32(nil, from.Index), []Ack{ack})
-		if err := g.tx.PutNote(name, note); err != nil {
-			return false, err
-		}
-		return shown, g.sayAck(o, from, ack)
+		return t.Process(g.env(), payload)
+	}
+	p, err := g.pastOf(o)
+	if err != nil {
+		return nil, err
+	}
+	return p.Process(g.env(), payload)
+}
+
+// speaker is the leaf that said something in an epoch, if it may.
+func (g *group) speaker(o *opened, leaf uint32) (roster.Leaf, error) {
+	from, ok := leafAt(o.Roster, leaf)
+	if !ok || slices.Contains(g.r.Revoked, from.Device) {
+		return from, ErrSender
+	}
+	return from, nil
+}
+
+// takeWhisper takes what a member said to this leaf alone. Nothing is used up by it,
+// and the same may come again: what it does then is nothing. It is never a text: that
+// is for all, and signed.
+//
+// spec: group.md#whispers
+func (g *group) takeWhisper(o *opened, payload []byte) error {
+	leaf, _ := whisper.Sender(payload)
+	from, err := g.speaker(o, leaf)
+	if err != nil {
+		return err
+	}
+	w, err := g.whispers(o, leaf, o.Self)
+	if err != nil {
+		return err
+	}
+	plain, err := w.Open(payload)
+	if err != nil {
+		return err
+	}
+	s, err := ParseSaid(plain)
+	if err != nil {
+		return err
+	}
+	g.ch.Heard = append(g.ch.Heard, from.Device)
+	news, err := g.hearHead(from, s)
+	if err != nil {
+		return err
+	}
+	switch s.Kind {
 	case SaidAck:
-		if err := g.hearAcks(from, s.Body); err != nil {
-			return false, err
-		}
+		err = g.hearAcks(from, s.Body)
 	case SaidPiece:
-		if err := g.hearPiece(o, from, s.Body); err != nil {
-			return false, err
-		}
+		err = g.hearPiece(o, from, s.Body)
 	}
 	// A kind of a newer version says nothing here.
-	if s.Flags&asks != 0 && news && g.r.State != Out && g.r.State != Behind {
-		return false, g.answerHead(o, from, s)
+	if err != nil {
+		return err
 	}
-	return false, nil
+	if s.Flags&asks != 0 && news && g.r.State != Out && g.r.State != Behind {
+		return g.answerHead(o, from, s)
+	}
+	return nil
 }
 
 // ErrSender: a message of a group is by a device that may not say anything there.

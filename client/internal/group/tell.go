@@ -3,16 +3,18 @@ package group
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"slices"
 
+	"github.com/tacet-chat/tacet/internal/addr"
 	"github.com/tacet-chat/tacet/internal/key"
 	"github.com/tacet-chat/tacet/internal/roster"
 	"github.com/tacet-chat/tacet/internal/wire"
 )
 
-// seal seals one message under an epoch. The epoch is stored with what was used.
-func (g *group) seal(o *opened, s *Said) ([]byte, error) {
+// speaks fills in what goes with everything that is said, and writes it.
+func (g *group) speaks(s *Said) ([]byte, error) {
 	h, err := g.head()
 	if err != nil {
 		return nil, err
@@ -21,12 +23,18 @@ func (g *group) seal(o *opened, s *Said) ([]byte, error) {
 		return nil, err
 	}
 	s.Head, s.Mark = h.Number, h.Mark
-	plain, err := s.Append(nil)
+	return s.Append(nil)
+}
+
+// seal seals a block of a text under an epoch, for all its members. The epoch is stored
+// with what was used.
+func (g *group) seal(o *opened, s *Said) ([]byte, error) {
+	plain, err := g.speaks(s)
 	if err != nil {
 		return nil, err
 	}
 	o.dirty = true
-	if o.Number == h.Number {
+	if o.Left == 0 {
 		t, err := g.treeOf(o)
 		if err != nil {
 			return nil, err
@@ -40,22 +48,35 @@ func (g *group) seal(o *opened, s *Said) ([]byte, error) {
 	return p.Seal(g.env(), plain, SealedSize)
 }
 
-// say seals a message once and makes a copy of it for each leaf, but those that were
-// revoked. Nobody to say it to: nothing happens.
+// say whispers something to each leaf in an epoch, but those that were revoked. Nobody
+// to say it to: nothing happens. Who has a route that is none hears nothing.
+//
+// spec: group.md#whispers
 func (g *group) say(o *opened, s *Said, to []roster.Leaf) error {
 	to = slices.DeleteFunc(slices.Clone(to), func(l roster.Leaf) bool { return slices.Contains(g.r.Revoked, l.Device) })
 	if len(to) == 0 {
 		return nil
 	}
-	b, err := g.seal(o, s)
-	if err != nil {
-		return err
-	}
-	id, err := g.messageID()
+	plain, err := g.speaks(s)
 	if err != nil {
 		return err
 	}
 	for _, l := range to {
+		w, err := g.whispers(o, o.Self, l.Index)
+		if err != nil {
+			return err
+		}
+		b, err := w.Seal(g.Rand, plain)
+		if errors.Is(err, addr.ErrPublic) {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		id, err := g.messageID()
+		if err != nil {
+			return err
+		}
 		g.copy(&Copy{Group: g.r.ID, Epoch: o.Number, Leaf: l.Index, To: l.Device, Message: id, Payload: b})
 	}
 	return nil
