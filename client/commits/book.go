@@ -89,6 +89,7 @@ type book struct {
 	removed  map[*node]map[group.Device]bool
 	ever     map[group.Device]bool // was removed by somebody, some time
 	made     map[group.ID]bool     // groups made again
+	late     int                   // of them, once all was well
 	ghosts   []*ghost
 	findings []Finding
 	crashes  int
@@ -141,6 +142,26 @@ func (w *world) committed(n *node, ch *group.Change, groups []string) {
 	}
 }
 
+// waits tells, where every transaction is told, whom a device's messages wait for.
+func (w *world) waits(n *node, what string) {
+	if !w.words || w.trace == nil {
+		return
+	}
+	var s string
+	for _, k := range n.disk.rows(tMessage, "") {
+		m := see[group.Message](n.disk, tMessage, k)
+		s += fmt.Sprintf(" [%s, %x epoch %d, for", m.Content, k[:3], int64(m.Epoch))
+		for _, x := range m.Waits {
+			s += " " + w.called(x.Device)
+		}
+		s += "]"
+	}
+	if s != n.owes {
+		n.owes = s
+		w.log("%s after %s owes:%s", n.name, what, s)
+	}
+}
+
 // happened looks at an event that a device shows.
 func (w *world) happened(n *node, e group.Event) {
 	switch e.Kind {
@@ -188,6 +209,9 @@ func (w *world) stands(n *node, id group.ID, r *group.Record) {
 	now := view{place{id, r.Head}, r.State, was.roll}
 	if r.Old != (group.ID{}) && !w.book.made[id] {
 		w.book.made[id] = true
+		if w.healed {
+			w.book.late++
+		}
 		w.log("%s has the group that was made again: %x", n.name, id[:3])
 		if w.c.calm() && !n.foe {
 			w.fail(remade, "%s is in a group that was made again", n.name)

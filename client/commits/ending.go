@@ -124,8 +124,8 @@ func (w *world) judge() {
 	}
 	w.lostTexts(roll)
 	w.undoneWishes(roll, state)
-	if len(w.book.made) > 6 {
-		w.fail(livelock, "made again %d times", len(w.book.made))
+	if len(w.book.made) > 12 || w.book.late > 3 {
+		w.fail(livelock, "made again %d times, %d of them after all was well", len(w.book.made), w.book.late)
 	}
 	for _, n := range last {
 		if keys := n.disk.rows(tRow, ""); len(keys) > 0 {

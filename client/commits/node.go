@@ -45,6 +45,7 @@ type node struct {
 	sent  map[string]int
 	was   *store // what it held before it was removed; of foes that go on with it
 	hurry int    // times in a row that Tick was wanted at once
+	owes  string // what it waits to send, as it was told last
 	note  func() // runs when the transaction under way has committed
 }
 
@@ -172,6 +173,7 @@ func (n *node) do(what string, f func(*tx) (*group.Change, error)) error {
 	w.before = func() *store { return n.disk.before(back) } // for who is removed by this
 	w.committed(n, ch, groups)
 	w.before = nil
+	w.waits(n, what)
 	if n.mayCrash("after the commit of " + what) {
 		return errCrash
 	}

@@ -1,6 +1,7 @@
 package group
 
 import (
+	"errors"
 	"slices"
 
 	"github.com/tacet-chat/tacet/internal/key"
@@ -74,7 +75,7 @@ func (l *line) move(from, to *group) error {
 		}
 		to.r.Rift.Hold = false // it was accepted before
 	}
-	if err := l.expect(to); err != nil {
+	if err := l.expect(from, to); err != nil {
 		return err
 	}
 	if err := l.accept(from, to); err != nil {
@@ -210,6 +211,15 @@ func moveWishes(from, to *group) error {
 				return err
 			}
 			if done {
+				continue
+			}
+			// Its key package was used there. Another one is asked for, by whoever wished it.
+			if w.Kind == roster.Add {
+				if o.Own && w.By == to.me() {
+					if err := to.lack(*w); err != nil && !errors.Is(err, roster.ErrRefused) {
+						return err
+					}
+				}
 				continue
 			}
 		}

@@ -118,39 +118,93 @@ func (g *group) cameIn() error {
 }
 
 // expect notes who is to be in a successor and is not yet: what is said there waits
-// for them.
-func (l *line) expect(to *group) error {
-	s := l.statement(to.r.ID)
-	if s == nil {
-		return nil
-	}
-	_, roll, err := l.roll(s)
-	if err != nil || roll == nil {
+// for them. It is everybody of the group that it was made again from, less whom its
+// author took out, by the roll; and everybody of the group that this device comes
+// from, who asks to be let in as it did.
+func (l *line) expect(from, to *group) error {
+	old, roll, err := l.madeFrom(to)
+	if err != nil {
 		return err
 	}
 	in, err := to.head()
 	if err != nil {
 		return err
 	}
-	old := l.groups[s.Old]
-	if old == nil || old.r.State == Out {
+	all := old
+	if from != nil && from.r.State != Out {
+		more, err := from.roughly()
+		if err != nil {
+			return err
+		}
+		all = append(slices.Clone(old), more...)
+	}
+	for _, x := range all {
+		if _, there := leafOf(in.Roster, x.Device); there || x.Device == l.me() || to.expected(x.Device) || l.gone(x) {
+			continue
+		}
+		if _, was := leafOf(old, x.Device); was && roll != nil && !slices.Contains(roll.Members, x.Device) {
+			continue
+		}
+		to.r.Rift.Expect = append(to.r.Rift.Expect, x)
+	}
+	return nil
+}
+
+// unexpect is for a roll that came after its statement: whom it leaves out is not
+// waited for any more.
+func (l *line) unexpect(to *group) error {
+	old, roll, err := l.madeFrom(to)
+	if err != nil || roll == nil {
+		return err
+	}
+	var gone []Device
+	to.r.Rift.Expect = slices.DeleteFunc(to.r.Rift.Expect, func(x roster.Leaf) bool {
+		_, was := leafOf(old, x.Device)
+		if was = was && !slices.Contains(roll.Members, x.Device); was {
+			gone = append(gone, x.Device)
+		}
+		return was
+	})
+	if len(gone) == 0 {
 		return nil
 	}
-	h, err := old.head()
-	if err == ErrUnknown {
-		return nil
-	}
+	h, err := to.head()
 	if err != nil {
 		return err
 	}
-	for _, x := range h.Roster {
-		_, there := leafOf(in.Roster, x.Device)
-		if !there && x.Device != l.me() && slices.Contains(roll.Members, x.Device) && !l.gone(x) &&
-			!slices.Contains(to.r.Rift.Expect, x) {
-			to.r.Rift.Expect = append(to.r.Rift.Expect, x)
-		}
+	return to.retarget(h, gone, nil)
+}
+
+// madeFrom is who was in the group that one was made again from, as far as that is
+// known, and the roll of those who are to be in it; nil: that did not come.
+func (l *line) madeFrom(to *group) ([]roster.Leaf, *roster.Roll, error) {
+	s := l.statement(to.r.ID)
+	if s == nil {
+		return nil, nil, nil
 	}
-	return nil
+	_, roll, err := l.roll(s)
+	if err != nil {
+		return nil, nil, err
+	}
+	old := l.groups[s.Old]
+	if old == nil || old.r.State == Out {
+		return nil, roll, nil
+	}
+	all, err := old.roughly()
+	return all, roll, err
+}
+
+// roughly is who is in a group's newest epoch, and who is to be in it; nobody, once it
+// was left long ago.
+func (g *group) roughly() ([]roster.Leaf, error) {
+	h, err := g.head()
+	if err == ErrUnknown {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	return append(slices.Clone(h.Roster), g.r.Rift.Expect...), nil
 }
 
 // expected reports whether a device is to be in the group and is not yet.

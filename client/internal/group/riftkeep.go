@@ -205,7 +205,7 @@ func (l *line) unroll(t Told) error {
 			return err
 		}
 		if to := l.groups[s.New]; to != nil && to.r.State != Out {
-			return l.expect(to)
+			return l.unexpect(to)
 		}
 	}
 	return nil

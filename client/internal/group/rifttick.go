@@ -1,7 +1,10 @@
 package group
 
 import (
+	"errors"
+	"fmt"
 	"slices"
+	"strconv"
 
 	"github.com/tacet-chat/tacet/internal/key"
 	"github.com/tacet-chat/tacet/internal/roster"
@@ -185,7 +188,7 @@ func (g *group) hearLetIn(from Device, root key.SignPublic, v *LetIn) error {
 	}
 	x := roster.Leaf{Root: root, Device: from}
 	if _, in := leafOf(h.Roster, from); in {
-		return nil // its Welcome is on its way, or it asks for its leaf as anybody does
+		return g.letInAgain(x, v.Package)
 	}
 	for _, id := range l.ids() {
 		if o := l.groups[id]; o.r.State != Out && o.goneHere(x.Root, x.Device) {
@@ -201,6 +204,34 @@ func (g *group) hearLetIn(from Device, root key.SignPublic, v *LetIn) error {
 	}
 	g.r.Lacking = slices.DeleteFunc(g.r.Lacking, func(o Lacking) bool { return o.Device == from })
 	w := &roster.Wish{Kind: roster.Add, Root: root, Device: from, Package: v.Package}
+	if g.wish(w) != nil || g.possible(w) != nil {
+		return nil
+	}
+	return g.keepWish(w, true)
+}
+
+// letInAgain is for who asks to be let in and is in by its roster. Its Welcome is on its
+// way; or it is for a key package that the device used elsewhere, and never opens: then
+// nothing was heard of it here, and it asks again.
+func (g *group) letInAgain(x roster.Leaf, pkg []byte) error {
+	if g.acked(x.Device) != nil || !slices.Contains(g.r.admins(), g.Self.Manifest.Root) {
+		return nil
+	}
+	name := fmt.Sprintf("%slet/%x", groupNotes(g.r.ID), x.Device[:8])
+	b, err := g.tx.Note(name)
+	if errors.Is(err, ErrUnknown) {
+		return g.tx.PutNote(name, []byte(strconv.FormatInt(g.unix(), 10)))
+	}
+	if err != nil {
+		return err
+	}
+	if at, err := strconv.ParseInt(string(b), 10, 64); err == nil && g.unix()-at < seconds(letInEach)/2 {
+		return nil
+	}
+	if err := g.tx.PutNote(name, []byte(strconv.FormatInt(g.unix(), 10))); err != nil {
+		return err
+	}
+	w := &roster.Wish{Kind: roster.ReAdd, Root: x.Root, Device: x.Device, Package: pkg}
 	if g.wish(w) != nil || g.possible(w) != nil {
 		return nil
 	}
