@@ -217,6 +217,17 @@ func (w *world) stands(n *node, id group.ID, r *group.Record) {
 			w.fail(remade, "%s is in a group that was made again", n.name)
 		}
 	}
+	for _, b := range r.Rift.Gone { // it was shown, or wished before the group was made again
+		if s, err := roster.ParseShown(b); err == nil {
+			if x, _, err := s.Read(); err == nil && x.Kind != roster.Demote {
+				for _, o := range w.nodes {
+					if o.self.Manifest.Root == x.Root && (x.Device == group.Device{} || x.Device == o.device()) {
+						w.book.ever[o.device()] = true
+					}
+				}
+			}
+		}
+	}
 	if was.state != r.State {
 		w.log("%s: %x is now %s", n.name, id[:3], stateName(r.State))
 	}

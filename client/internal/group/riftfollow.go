@@ -210,7 +210,9 @@ func moveWishes(from, to *group) error {
 			if err != nil {
 				return err
 			}
-			if done {
+			if done { // so it is as long as this group counts
+				o.Applied, o.In = 1, to.r.ID
+				to.r.Wishes = append(to.r.Wishes, o)
 				continue
 			}
 			// Its key package was used there. Another one is asked for, by whoever wished it.
@@ -240,8 +242,11 @@ func (g *group) doneThere(w *roster.Wish) (bool, error) {
 		return true, nil
 	}
 	err := g.possible(w)
-	if err == nil || g.expectedBy(w) {
+	if err == nil {
 		return false, nil
+	}
+	if to, err := g.expectedBy(w); to || err != nil {
+		return false, err
 	}
 	for _, done := range []error{roster.ErrDone, roster.ErrNobody, roster.ErrEvidence} {
 		if err == done {
@@ -268,7 +273,7 @@ func moveMessages(from, to *group) error {
 		if err := from.tx.DeleteMessage(from.r.ID, m.ID); err != nil {
 			return err
 		}
-		m.Group, m.Sealed, m.Epoch = to.r.ID, nil, held
+		m.Group, m.Sealed, m.Epoch, m.Asked = to.r.ID, nil, held, false // a question that is open was of the group before
 		if err := to.again(h, m); err != nil {
 			return err
 		}

@@ -216,6 +216,51 @@ func (g *group) takeRemovals(list [][]byte) error {
 	return nil
 }
 
+// hearGone is for a removal from a group that this device knows to have left, shown
+// while it asks to be let into a successor. It is in another by an author who had not
+// heard of the removal: that does not count, and so neither does its place there.
+//
+// spec: group.md#statements
+func (w *work) hearGone(v *Removals) error {
+	r, err := w.tx.Group(v.Group)
+	if err == ErrUnknown || err == nil && r.State != Out {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if len(v.Removed) > maxShown {
+		return ErrSaid
+	}
+	l, err := w.line(r.Origin, nil)
+	if err != nil {
+		return err
+	}
+	cur := l.current()
+	if cur == nil || cur.r.Rift.Toward == (ID{}) {
+		return nil
+	}
+	if s := l.statement(cur.r.Rift.Toward); s == nil {
+		return nil
+	} else if roll, err := roster.ParseRoll(s.Told.Roll); err == nil && slices.Contains(roll.Members, w.me()) {
+		return nil // it is to be there: whoever shows this has not heard
+	}
+	root := w.Self.Manifest.Root
+	for _, b := range v.Removed {
+		x, s, ok := readShown(b)
+		if !ok {
+			return ErrSaid
+		}
+		if s.Group == v.Group && x.Kind != roster.Demote && s.Against(r.Origin, r.order(s.Epoch), root, w.me()) {
+			if err := cur.out(x.By, shownText); err != nil {
+				return err
+			}
+			return l.save()
+		}
+	}
+	return nil
+}
+
 // credible reports whether a removal can have been done without this device seeing
 // it: in a later epoch than it is in, or on another branch. An old wish does not
 // remove who was added again since.

@@ -214,15 +214,47 @@ func (g *group) expected(d Device) bool {
 }
 
 // expectedBy reports whether a wish takes out somebody who is to be in the group and
-// is not yet.
-func (g *group) expectedBy(w *roster.Wish) bool {
+// is not yet: by what this device waits for, or, if their removal was shown here, by
+// the roll of an author who had not heard of it.
+func (g *group) expectedBy(w *roster.Wish) (bool, error) {
 	switch w.Kind {
 	case roster.Remove, roster.Leave, roster.Revoked:
-		return slices.ContainsFunc(g.r.Rift.Expect, func(l roster.Leaf) bool {
-			return l.Root == w.Root && (w.Device == (Device{}) || w.Device == l.Device)
-		})
+	default:
+		return false, nil
 	}
-	return false
+	about := func(l roster.Leaf) bool {
+		return l.Root == w.Root && (w.Device == (Device{}) || w.Device == l.Device)
+	}
+	if slices.ContainsFunc(g.r.Rift.Expect, about) {
+		return true, nil
+	}
+	if g.r.Old == (ID{}) {
+		return false, nil
+	}
+	l, err := g.line()
+	if err != nil {
+		return false, err
+	}
+	_, roll, err := l.madeFrom(g)
+	if err != nil {
+		return false, err
+	}
+	h, err := g.head()
+	if err != nil {
+		return false, err
+	}
+	epochs, err := g.tx.Epochs(g.r.Old) // the one who was removed is in an older one
+	if err != nil {
+		return false, err
+	}
+	for _, e := range epochs {
+		for _, x := range e.Roster {
+			if _, in := leafOf(h.Roster, x.Device); !in && about(x) && (roll == nil || slices.Contains(roll.Members, x.Device)) && !g.wasRemoved(x.Device) {
+				return true, nil
+			}
+		}
+	}
+	return false, nil
 }
 
 // lose is what a device does that is on a line of commits which lost: what it took

@@ -118,6 +118,9 @@ func (w *work) hearRift(from Device, root key.SignPublic, kind WordKind, b []byt
 		return hear(b, func(v *Stated) error { return w.hearStated(from, root, v) })
 	case WordShown:
 		return hear(b, func(v *Removals) error {
+			if err := w.hearGone(v); err != nil {
+				return err
+			}
 			return w.inGroup(v.Group, func(g *group) error { return g.hearRemovals(from, v) })
 		})
 	case WordLetIn:

@@ -285,9 +285,11 @@ func (g *group) compareLists() error {
 	}
 	f.Compared = g.unix()
 	g.at(g.unix() + seconds(compareEach))
-	if len(g.r.Decided) == 0 || f.Sole != nil {
+	if len(g.r.Decided) == 0 && f.Sole == nil {
 		return nil
 	}
+	// Where one device commits there are no receipts. Who was removed while nobody
+	// reached it has no slot to read that at: it is shown its removal when it asks.
 	h, err := g.head()
 	if err != nil {
 		return err

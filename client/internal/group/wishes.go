@@ -295,9 +295,14 @@ func (g *group) settleWishes(bad map[roster.WishID]error) error {
 				keep = append(keep, o) // not settled yet
 			}
 			continue
-		case errors.Is(why, roster.ErrDone) && g.expectedBy(w):
-			// It is about somebody who is to be in a successor, and is not yet.
 		case errors.Is(why, roster.ErrDone):
+			to, err := g.expectedBy(w)
+			if err != nil {
+				return err
+			}
+			if to { // it is about somebody who is to be in a successor, and is not yet
+				break
+			}
 			// Somebody else did the same.
 			if err := g.tx.MarkSeen(g.r.Origin, w.By, wishMark(w.ID), int64(day(g.now))); err != nil {
 				return err
