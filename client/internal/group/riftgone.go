@@ -240,10 +240,12 @@ func (w *work) hearGone(v *Removals) error {
 	if cur == nil || cur.r.Rift.Toward == (ID{}) {
 		return nil
 	}
-	if s := l.statement(cur.r.Rift.Toward); s == nil {
+	st := l.statement(cur.r.Rift.Toward)
+	if st == nil {
 		return nil
-	} else if roll, err := roster.ParseRoll(s.Told.Roll); err == nil && slices.Contains(roll.Members, w.me()) {
-		return nil // it is to be there: whoever shows this has not heard
+	}
+	if _, roll, err := l.roll(st); err != nil || roll != nil && slices.Contains(roll.Members, w.me()) {
+		return err // it is to be there: whoever shows this has not heard
 	}
 	root := w.Self.Manifest.Root
 	for _, b := range v.Removed {
