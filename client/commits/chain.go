@@ -190,7 +190,7 @@ func newChainLeaf(env group.Env, p group.LeafParams) (l chainLeaf, private [32]b
 	if err != nil {
 		return l, private, err
 	}
-	l.Credential = roster.NewCredential(p.Device, m, l.Key[:]).Append(nil)
+	l.Credential = roster.NewCredential(p.Device, m, l.Key[:], roster.Membership{Entry: p.Entry, Times: p.Times, For: p.For}).Append(nil)
 	if p.Route != nil {
 		l.Route = p.Route.Append(nil)
 	}
@@ -267,6 +267,11 @@ func (chain) Join(env group.Env, welcome, tree, pub, secrets []byte) (group.Tree
 	return nil, errNotForUs
 }
 
+func (chain) IsCommit(message []byte) bool {
+	m := new(chainMessage)
+	return cbor.Unmarshal(message, m) == nil && m.Kind == 1
+}
+
 // nothing is what is fixed of a chain: all of it is written each time.
 type nothing struct{}
 
@@ -300,7 +305,7 @@ func (t *chainTree) Members() []group.Member {
 			panic("commits: a leaf that was checked: " + err.Error())
 		}
 		r, _ := roster.ParseRoute(l.Route)
-		ms = append(ms, group.Member{Leaf: roster.Leaf{Index: l.Index, Root: c.Root(), Device: c.Device}, Credential: c, Route: r})
+		ms = append(ms, group.Member{Leaf: roster.Leaf{Index: l.Index, Root: c.Root(), Device: c.Device, Entry: c.Entry}, Credential: c, Route: r})
 	}
 	return ms
 }
@@ -346,6 +351,14 @@ func (t *chainTree) next(c *chainCommit) (chainTree, error) {
 	if c.Leaf != nil {
 		at := slices.IndexFunc(n.Leaves, func(l chainLeaf) bool { return l.Index == c.Maker })
 		if at < 0 {
+			return n, errChain
+		}
+		was, err := roster.ParseCredential(n.Leaves[at].Credential)
+		if err != nil {
+			return n, err
+		}
+		is, err := roster.ParseCredential(c.Leaf.Credential)
+		if err != nil || is.Check(c.Leaf.Key[:]) != nil || !was.Follows(is) {
 			return n, errChain
 		}
 		n.Leaves[at] = *c.Leaf

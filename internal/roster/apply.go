@@ -23,6 +23,7 @@ var (
 	ErrOrder    = refused("wishes are not in their order, or one comes twice")
 	ErrForeign  = refused("the wish is for another group")
 	ErrBounds   = refused("there is no room for it")
+	ErrPast     = refused("it was wished before something that changes what it means")
 )
 
 type refusal struct{ text string }
@@ -36,6 +37,17 @@ type Leaf struct {
 	Index  uint32
 	Root   key.SignPublic
 	Device key.SignPublic
+	Entry  Entry // its membership
+}
+
+// leafOf is the leaf of a device.
+func leafOf(leaves []Leaf, device key.SignPublic) (Leaf, bool) {
+	for _, l := range leaves {
+		if l.Device == device {
+			return l, true
+		}
+	}
+	return Leaf{}, false
 }
 
 // Commit is what a commit is made of, as Apply judges it.
@@ -59,17 +71,19 @@ type Plan struct {
 }
 
 // Sort puts wishes into the order in which a commit carries and applies them: by
-// kind, so that removals come before what they settle, then by id.
-func Sort(w []*Wish) {
-	slices.SortFunc(w, func(a, b *Wish) int {
-		return cmp.Or(cmp.Compare(order(a.Kind), order(b.Kind)), bytes.Compare(a.ID[:], b.ID[:]))
-	})
+// kind, so that removals come before what they settle, then by id and wisher.
+func Sort(w []*Wish) { slices.SortFunc(w, compare) }
+
+func compare(a, b *Wish) int {
+	return cmp.Or(cmp.Compare(a.order(), b.order()), bytes.Compare(a.ID[:], b.ID[:]), bytes.Compare(a.By[:], b.By[:]))
 }
 
 // order is the order of kinds in a commit: what somebody does to others counts
-// only if nobody more senior took their right away in the same commit.
-func order(k WishKind) int {
-	switch k {
+// only if nobody more senior took their right away in the same commit. Whose old
+// device leaves as the new one comes is there all the time; who leaves altogether
+// brings nobody.
+func (w *Wish) order() int {
+	switch w.Kind {
 	case Revoked:
 		return 0
 	case Remove:
@@ -77,15 +91,18 @@ func order(k WishKind) int {
 	case Demote:
 		return 2
 	case Leave:
+		if w.Device != (key.SignPublic{}) {
+			return 5
+		}
 		return 3
-	case ReAdd:
-		return 4
 	case Add:
-		return 5
-	case Promote:
+		return 4
+	case ReAdd:
 		return 6
+	case Promote:
+		return 7
 	}
-	return 10 + int(k)
+	return 10 + int(w.Kind)
 }
 
 // Apply is what a commit does, or why it is refused. Everybody who has the epoch
@@ -97,9 +114,7 @@ func Apply(c *Commit) (*Plan, error) {
 	if len(c.Wishes) > MaxWishes {
 		return nil, ErrBounds
 	}
-	if !slices.IsSortedFunc(c.Wishes, func(a, b *Wish) int {
-		return cmp.Or(cmp.Compare(order(a.Kind), order(b.Kind)), bytes.Compare(a.ID[:], b.ID[:]))
-	}) {
+	if !slices.IsSortedFunc(c.Wishes, compare) {
 		return nil, ErrOrder
 	}
 	a := newApplying(c)
@@ -107,7 +122,7 @@ func Apply(c *Commit) (*Plan, error) {
 		return nil, err
 	}
 	for i, w := range c.Wishes {
-		if i > 0 && c.Wishes[i-1].ID == w.ID && order(c.Wishes[i-1].Kind) == order(w.Kind) {
+		if i > 0 && compare(c.Wishes[i-1], w) == 0 {
 			return nil, ErrOrder
 		}
 		if err := a.judge(w); err != nil {
@@ -121,21 +136,21 @@ func Apply(c *Commit) (*Plan, error) {
 // order, and what is wrong with each other one: c.Wishes is not looked at. Each
 // wish is judged after those before it, so Apply takes what is returned unless the
 // maker may not commit at all.
-func Select(c *Commit, from []*Wish) (good []*Wish, bad map[WishID]error) {
+func Select(c *Commit, from []*Wish) (good []*Wish, bad map[WishKey]error) {
 	all := slices.Clone(from)
 	Sort(all)
-	bad = map[WishID]error{}
+	bad = map[WishKey]error{}
 	a := newApplying(c)
 	for i, w := range all {
-		if i > 0 && all[i-1].ID == w.ID && order(all[i-1].Kind) == order(w.Kind) {
+		if i > 0 && compare(all[i-1], w) == 0 {
 			continue // the same twice
 		}
 		if len(good) == MaxWishes {
-			bad[w.ID] = ErrBounds
+			bad[w.Key()] = ErrBounds
 			continue
 		}
 		if err := a.judge(w); err != nil {
-			bad[w.ID] = err
+			bad[w.Key()] = err
 			continue
 		}
 		good = append(good, w)
@@ -166,6 +181,10 @@ func (a *applying) maker() error {
 	if s := a.c.State.Sole; s != nil && *s != m.Device {
 		return ErrMaker
 	}
+	// Leaves and revocations are each done once: nobody makes a chain of them.
+	if _, admin := a.c.State.Rank(m.Root); !admin && len(a.c.Wishes) > 0 {
+		return nil
+	}
 	return a.rested()
 }
 
@@ -178,13 +197,33 @@ func (a *applying) judge(w *Wish) error {
 	return a.wish(w)
 }
 
-func (a *applying) find(device key.SignPublic) (Leaf, bool) {
-	for _, l := range a.leaves {
-		if l.Device == device {
-			return l, true
+func (a *applying) find(device key.SignPublic) (Leaf, bool) { return leafOf(a.leaves, device) }
+
+// bound fails with ErrPast for a wish of another membership of who wished it, or about
+// another of who it is about. Who is not there at all is for others to say.
+//
+// spec: group.md#wishes
+func (a *applying) bound(w *Wish, by Leaf) error {
+	if w.From != by.Entry {
+		return ErrPast
+	}
+	var all key.SignPublic
+	there := false
+	for _, l := range a.c.Leaves {
+		if l.Root != w.Root || w.Device != all && l.Device != w.Device {
+			continue
+		}
+		if there = true; slices.Contains(w.Of, l.Entry) {
+			return nil
 		}
 	}
-	return Leaf{}, false
+	switch w.Kind {
+	case Remove, Leave, ReAdd, Promote, Demote:
+		if there {
+			return ErrPast
+		}
+	}
+	return nil
 }
 
 // wish applies one wish, by the right of who wishes it.
@@ -196,6 +235,9 @@ func (a *applying) wish(w *Wish) error {
 	by, ok := a.find(w.By)
 	if !ok {
 		return ErrRight
+	}
+	if err := a.bound(w, by); err != nil {
+		return err
 	}
 	_, admin := a.next.Rank(by.Root)
 	switch w.Kind {
@@ -225,17 +267,17 @@ func (a *applying) wish(w *Wish) error {
 		if !admin {
 			return ErrRight
 		}
-		return a.promote(w.Root)
+		return a.promote(w)
 	case Demote:
 		if !a.next.Senior(by.Root, w.Root) && (by.Root != w.Root || !admin) {
 			return ErrRight
 		}
-		return a.demote(w.Root)
+		return a.demote(w)
 	}
 	if !admin {
 		return ErrRight
 	}
-	return a.set(w)
+	return a.set(w, by.Root)
 }
 
 // remove takes out a device of a person, or all of them.
@@ -249,6 +291,7 @@ func (a *applying) remove(root, device key.SignPublic) error {
 	a.leaves = slices.DeleteFunc(a.leaves, func(l Leaf) bool {
 		if out(l) {
 			a.gone[l.Index] = true
+			a.next.Away.set(l.Device, a.now())
 		}
 		return out(l)
 	})
@@ -287,12 +330,18 @@ func (a *applying) add(w *Wish) error {
 			return ErrDone
 		}
 	}
+	if w.Turn < a.next.Away.since(w.Device) {
+		return ErrPast // it was there since, and was taken out
+	}
 	if err := a.room(w.Root); err != nil {
 		return err
 	}
 	a.plan.Add = append(a.plan.Add, w)
 	return nil
 }
+
+// now is the turn from which on wishes count about what this commit changes.
+func (a *applying) now() uint64 { return a.c.State.turn() }
 
 func (a *applying) again(w *Wish) error {
 	l, ok := a.find(w.Device)
@@ -310,75 +359,96 @@ func (a *applying) again(w *Wish) error {
 	return nil
 }
 
-func (a *applying) promote(root key.SignPublic) error {
+func (a *applying) promote(w *Wish) error {
+	root := w.Root
 	if _, ok := a.next.Rank(root); ok {
 		return ErrDone
 	}
 	if !slices.ContainsFunc(a.leaves, func(l Leaf) bool { return l.Root == root }) {
 		return ErrNobody
 	}
+	if w.Turn < a.next.Roles.since(root) {
+		return ErrPast
+	}
 	if len(a.next.Admins) == MaxAdmins {
 		return ErrBounds
 	}
+	a.next.Roles.set(root, a.now())
 	a.next.Admins = append(a.next.Admins, root)
 	return nil
 }
 
-func (a *applying) demote(root key.SignPublic) error {
+func (a *applying) demote(w *Wish) error {
+	root := w.Root
 	i, ok := a.next.Rank(root)
 	if !ok {
 		return ErrDone
 	}
+	if w.Turn < a.next.Roles.since(root) {
+		return ErrPast
+	}
 	if len(a.next.Admins) == 1 {
 		return ErrLast
 	}
+	a.next.Roles.set(root, a.now())
 	a.next.Admins = slices.Delete(a.next.Admins, i, i+1)
 	return nil
 }
 
-// set applies what changes the group's looks.
-func (a *applying) set(w *Wish) error {
+// set applies what changes the group's looks. by is the person who wishes it. Of two
+// wishes about one thing, made before either was done, the first is done.
+func (a *applying) set(w *Wish, by key.SignPublic) error {
 	s := a.next
+	var done bool
 	switch w.Kind {
 	case Rename:
-		if s.Name == w.Text {
-			return ErrDone
-		}
+		done = s.Name == w.Text
+	case SetPicture:
+		done = bytes.Equal(s.Picture, w.Bytes)
+	case SetTimer:
+		done = s.Timer == w.Number
+	case SetFanout:
+		done = s.Fanout == Fanout(w.Number)
+	case OpenLink:
+		done = w.Link.Ends < a.day() || slices.ContainsFunc(s.Links, func(l Link) bool { return l.ID == w.Link.ID })
+	case CloseLink:
+		done = !slices.ContainsFunc(s.Links, func(l Link) bool { return l.ID == w.Link.ID })
+	default:
+		return ErrRight
+	}
+	if done {
+		return ErrDone
+	}
+	if w.Kind != CloseLink && w.Turn < s.since(w.Kind) {
+		return ErrPast
+	}
+	switch w.Kind {
+	case Rename:
 		s.Name = w.Text
 	case SetPicture:
-		if bytes.Equal(s.Picture, w.Bytes) {
-			return ErrDone
-		}
 		s.Picture = bytes.Clone(w.Bytes)
 	case SetTimer:
-		if s.Timer == w.Number {
-			return ErrDone
-		}
 		s.Timer = w.Number
 	case SetFanout:
-		if s.Fanout == Fanout(w.Number) {
-			return ErrDone
-		}
 		s.Fanout = Fanout(w.Number)
 	case OpenLink:
-		if slices.ContainsFunc(s.Links, func(l Link) bool { return l.ID == w.Link.ID }) {
-			return ErrDone
+		if w.Link.By != by {
+			return ErrRight
 		}
 		if len(s.Links) == MaxLinks {
 			return ErrBounds
 		}
 		s.Links = append(s.Links, *w.Link)
+		return nil
 	case CloseLink:
-		n := len(s.Links)
 		s.Links = slices.DeleteFunc(s.Links, func(l Link) bool { return l.ID == w.Link.ID })
-		if len(s.Links) == n {
-			return ErrDone
-		}
-	default:
-		return ErrRight
 	}
+	s.set(w.Kind, a.now())
 	return nil
 }
+
+// day is the day of the next state.
+func (a *applying) day() uint32 { return max(a.c.State.Born, a.c.Born) }
 
 // finish settles what follows from the wishes: who is still an admin, who takes
 // over from the last one, and what the next state lists.
@@ -390,15 +460,20 @@ func (a *applying) finish() (*Plan, error) {
 	leaf := func(in []Leaf, r key.SignPublic) bool {
 		return slices.ContainsFunc(in, func(l Leaf) bool { return l.Root == r })
 	}
+	stays := func(r key.SignPublic) bool { // with a device that comes in by this commit, too
+		return leaf(a.leaves, r) || slices.ContainsFunc(a.plan.Add, func(w *Wish) bool { return w.Root == r })
+	}
 	// An admin who had no leaf before is one of a group that was made again, who is
 	// not in it yet: they keep their rank.
-	s.Admins = slices.DeleteFunc(s.Admins, func(r key.SignPublic) bool { return leaf(a.c.Leaves, r) && !leaf(a.leaves, r) })
-	if !slices.ContainsFunc(s.Admins, func(r key.SignPublic) bool { return leaf(a.leaves, r) }) {
+	s.Admins = slices.DeleteFunc(s.Admins, func(r key.SignPublic) bool { return leaf(a.c.Leaves, r) && !stays(r) })
+	if !slices.ContainsFunc(s.Admins, stays) {
 		// Succession: the person whose leaf stands most to the left.
 		if r := slices.MinFunc(a.leaves, func(x, y Leaf) int { return cmp.Compare(x.Index, y.Index) }).Root; len(s.Admins) < MaxAdmins {
 			s.Admins = append(s.Admins, r)
+			s.Roles.set(r, a.now())
 		}
 	}
+	a.marks()
 	if a.c.Slot != (Past{}) {
 		if slices.ContainsFunc(s.Past, func(p Past) bool { return p.ID == a.c.Slot.ID }) {
 			return nil, ErrOrder
@@ -408,7 +483,7 @@ func (a *applying) finish() (*Plan, error) {
 	}
 	s.Makers = append(s.Makers, a.c.Maker.Device)
 	s.Makers = s.Makers[max(0, len(s.Makers)-Between):]
-	s.Born = max(s.Born, a.c.Born)
+	s.Born, s.Turn = a.day(), a.now()
 	if s.Sole != nil && !slices.ContainsFunc(a.leaves, func(l Leaf) bool { return l.Device == *s.Sole }) {
 		return nil, ErrMaker
 	}
@@ -423,4 +498,26 @@ func (a *applying) finish() (*Plan, error) {
 	slices.Sort(a.plan.Remove)
 	a.plan.Remove = slices.Compact(a.plan.Remove)
 	return a.plan, nil
+}
+
+// marks ends the links of who is no admin any more and those whose day is over, and
+// forgets of whom it needs no marks: a role of who is not there is bound to another
+// membership, and who is added is there.
+func (a *applying) marks() {
+	s := a.next
+	n := len(s.Links)
+	s.Links = slices.DeleteFunc(s.Links, func(l Link) bool {
+		_, admin := s.Rank(l.By)
+		return !admin || l.Ends < a.day()
+	})
+	if len(s.Links) < n {
+		s.set(CloseLink, a.now())
+	}
+	s.Roles.keep(func(m Mark) bool {
+		is := func(r key.SignPublic) bool { return markOf(r) == m.Whom }
+		return slices.ContainsFunc(s.Admins, is) || slices.ContainsFunc(a.leaves, func(l Leaf) bool { return is(l.Root) })
+	})
+	s.Away.keep(func(m Mark) bool {
+		return !slices.ContainsFunc(a.plan.Add, func(w *Wish) bool { return markOf(w.Device) == m.Whom })
+	})
 }

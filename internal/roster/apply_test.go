@@ -53,7 +53,8 @@ func newPerson(t testing.TB, n uint64, devices int) *person {
 func (p *person) Root() key.SignPublic        { return key.SignPublicOf(p.root) }
 func (p *person) Device(i int) key.SignPublic { return key.SignPublicOf(p.devices[i]) }
 func (p *person) leaf(index uint32, i int) Leaf {
-	return Leaf{Index: index, Root: p.Root(), Device: p.Device(i)}
+	d := p.Device(i)
+	return Leaf{Index: index, Root: p.Root(), Device: d, Entry: Entry(d[:])}
 }
 
 // revoke returns the next manifest, in which a device is revoked.
@@ -106,12 +107,16 @@ func (w *town) wish(by *person, device int, v Wish) *Wish {
 	if v.ID == (WishID{}) {
 		v.ID = WishID{w.ids}
 	}
+	v.By = by.Device(device)
+	if v.Bind(w.commit.State, w.commit.Leaves) != nil && v.Kind != Add && v.Kind < Rename {
+		v.Of = []Entry{{1}} // of nobody who is there
+	}
 	v.Sign(by.devices[device])
 	return &v
 }
 
 func TestRights(t *testing.T) {
-	link := &Link{ID: [16]byte{1}, Hash: [32]byte{2}, Ends: 20_010}
+	link := &Link{ID: [16]byte{1}, Hash: [32]byte{2}, By: newTown(t).bob.Root(), Ends: 20_010}
 	type row struct {
 		name string
 		by   func(*town) *person
@@ -172,6 +177,10 @@ func TestRights(t *testing.T) {
 		{"an admin sets a timer", ada, func(*testing.T, *town) Wish { return Wish{Kind: SetTimer, Number: 60} }, nil},
 		{"a member sets a timer", cyd, func(*testing.T, *town) Wish { return Wish{Kind: SetTimer, Number: 60} }, ErrRight},
 		{"an admin opens a link", bob, func(*testing.T, *town) Wish { return Wish{Kind: OpenLink, Link: link} }, nil},
+		{"an admin opens a link as another's", ada, func(*testing.T, *town) Wish { return Wish{Kind: OpenLink, Link: link} }, ErrRight},
+		{"an admin opens a link that is over", bob, func(_ *testing.T, w *town) Wish {
+			return Wish{Kind: OpenLink, Link: &Link{By: w.bob.Root(), Ends: 20_000}}
+		}, ErrDone},
 		{"an admin closes no link", bob, func(*testing.T, *town) Wish { return Wish{Kind: CloseLink, Link: link} }, ErrDone},
 		{"anybody shows a revocation", cyd, func(t *testing.T, w *town) Wish {
 			return Wish{Kind: Revoked, Root: w.dan.Root(), Device: w.dan.Device(1), Proof: w.dan.revoke(t, 1)}
@@ -213,7 +222,7 @@ func TestRights(t *testing.T) {
 				t.Errorf("%v is no refusal", err)
 			}
 			good, bad := Select(w.commit, w.commit.Wishes)
-			if (len(good) == 1) != (r.want == nil) || bad[wish.ID] != r.want {
+			if (len(good) == 1) != (r.want == nil) || bad[wish.Key()] != r.want {
 				t.Errorf("selected %d, %v; want %v", len(good), bad, r.want)
 			}
 		})
@@ -245,6 +254,16 @@ func TestWhoMayCommit(t *testing.T) {
 			w.commit.Maker = w.cyd.leaf(3, 0)
 			w.commit.State.Makers = []key.SignPublic{w.cyd.Device(0)}
 		}, ErrMaker},
+		"a member who did so lately, somebody's leave": {func(_ *testing.T, w *town) {
+			w.commit.Maker = w.cyd.leaf(3, 0)
+			w.commit.State.Makers = []key.SignPublic{w.cyd.Device(0)}
+			w.commit.Wishes = []*Wish{w.wish(w.dan, 0, Wish{Kind: Leave, Root: w.dan.Root()})}
+		}, nil},
+		"two wishes of one id": {func(_ *testing.T, w *town) {
+			w.commit.Maker = w.ada.leaf(0, 0)
+			w.commit.Wishes = []*Wish{w.wish(w.cyd, 0, Wish{ID: WishID{9}, Kind: Leave, Root: w.cyd.Root()}), w.wish(w.dan, 0, Wish{ID: WishID{9}, Kind: Leave, Root: w.dan.Root()})}
+			Sort(w.commit.Wishes)
+		}, nil},
 		"an admin who did so lately": {func(_ *testing.T, w *town) { w.commit.State.Makers = []key.SignPublic{w.bob.Device(0)} }, nil},
 		"a stranger":                 {func(_ *testing.T, w *town) { w.commit.Maker = w.eve.leaf(9, 0) }, ErrNobody},
 		"a member at another's leaf": {func(_ *testing.T, w *town) { w.commit.Maker = w.cyd.leaf(2, 0) }, ErrNobody},
@@ -317,7 +336,7 @@ func TestWhatACommitDoes(t *testing.T) {
 	w := newTown(t)
 	again := w.wish(w.ada, 0, Wish{Kind: ReAdd, Root: w.dan.Root(), Device: w.dan.Device(0), Package: []byte("dan")})
 	add := w.wish(w.bob, 0, Wish{Kind: Add, Root: w.eve.Root(), Device: w.eve.Device(0), Package: []byte("eve")})
-	w.commit.Wishes = []*Wish{w.wish(w.ada, 0, Wish{Kind: Remove, Root: w.cyd.Root()}), again, add, w.wish(w.ada, 1, Wish{Kind: Promote, Root: w.dan.Root()})}
+	w.commit.Wishes = []*Wish{w.wish(w.ada, 0, Wish{Kind: Remove, Root: w.cyd.Root()}), add, again, w.wish(w.ada, 1, Wish{Kind: Promote, Root: w.dan.Root()})}
 	before := w.commit.State.Clone()
 	p, err := Apply(w.commit)
 	if err != nil {
@@ -329,7 +348,7 @@ func TestWhatACommitDoes(t *testing.T) {
 	if want := []uint32{3, 5}; !slices.Equal(p.Remove, want) || !slices.Equal(p.Again, []uint32{5}) {
 		t.Errorf("removes %d, again %d; want %d, 5", p.Remove, p.Again, want)
 	}
-	if !slices.Equal(p.Add, []*Wish{again, add}) {
+	if !slices.Equal(p.Add, []*Wish{add, again}) {
 		t.Errorf("adds %v", p.Add)
 	}
 	s := p.State

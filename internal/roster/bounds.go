@@ -23,7 +23,7 @@ func (a *applying) rested() error {
 	s, m := a.c.State, a.c.Maker
 	n := 0
 	for _, d := range s.Makers {
-		if l, ok := leafOfDevice(a.c.Leaves, d); ok && l.Root == m.Root {
+		if l, ok := leafOf(a.c.Leaves, d); ok && l.Root == m.Root {
 			n++
 		}
 	}
@@ -44,12 +44,12 @@ func (s *State) Row(leaves []Leaf) (key.SignPublic, bool) {
 	if len(s.Makers) < Between {
 		return key.SignPublic{}, false
 	}
-	first, ok := leafOfDevice(leaves, s.Makers[0])
+	first, ok := leafOf(leaves, s.Makers[0])
 	if !ok || s.eldest(leaves) == first.Root {
 		return key.SignPublic{}, false
 	}
 	for _, d := range s.Makers[1:] {
-		if l, ok := leafOfDevice(leaves, d); !ok || l.Root != first.Root {
+		if l, ok := leafOf(leaves, d); !ok || l.Root != first.Root {
 			return key.SignPublic{}, false
 		}
 	}
@@ -64,14 +64,6 @@ func (s *State) eldest(leaves []Leaf) key.SignPublic {
 		}
 	}
 	return key.SignPublic{}
-}
-
-func leafOfDevice(leaves []Leaf, d key.SignPublic) (Leaf, bool) {
-	i := slices.IndexFunc(leaves, func(l Leaf) bool { return l.Device == d })
-	if i < 0 {
-		return Leaf{}, false
-	}
-	return leaves[i], true
 }
 
 // room checks that one more device of a person has a place: among those of that person,

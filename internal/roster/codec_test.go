@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"flag"
+	"math"
 	"os"
 	"reflect"
 	"strings"
@@ -22,7 +23,8 @@ func full(t testing.TB) *State {
 	return &State{Name: "Jürgen & café 🙂", Picture: []byte{1, 2}, Timer: 3600, Home: Home{Name: "relay.example:8443", Pin: [32]byte{1}, Receipt: key.SignPublic{2}},
 		Class: 2, Fanout: OneCopy, Born: 20_421, Admins: []key.SignPublic{w.ada.Root(), w.bob.Root()},
 		Links: []Link{{ID: [16]byte{1}, Hash: [32]byte{2}, By: w.ada.Root(), Ends: 20_430}}, Past: []Past{{ID: [32]byte{3}, Hash: [32]byte{4}}},
-		Makers: []key.SignPublic{d}, Origin: []byte{9}, Sole: &d}
+		Makers: []key.SignPublic{d}, Origin: []byte{9}, Sole: &d, Turn: 9, Roles: Marks{Floor: 1, List: []Mark{{Whom: markOf(d), Turn: 3}}},
+		Away: Marks{Floor: 2, List: []Mark{{Whom: markOf(d), Turn: 4}}}, Looks: []uint64{1, 2, 3, 4, 5}}
 }
 
 func everyWish(t testing.TB) map[string]*Wish {
@@ -70,6 +72,11 @@ func TestTheLargestStateFits(t *testing.T) {
 	s.Name, s.Picture, s.Origin = strings.Repeat("n", MaxName), make([]byte, MaxPicture), make([]byte, MaxOrigin)
 	s.Home.Name = strings.Repeat("h", MaxRelay)
 	s.Admins, s.Links, s.Past, s.Makers = nil, nil, nil, nil
+	s.Turn, s.Roles, s.Away, s.Looks = math.MaxUint64, Marks{Floor: 1 << 62}, Marks{Floor: 1 << 62}, []uint64{1 << 62, 1 << 62, 1 << 62, 1 << 62, 1 << 62}
+	for i := range uint64(MaxMarks) {
+		s.Roles.set(key.SignPublic{byte(i)}, 1<<62+i)
+		s.Away.set(key.SignPublic{byte(i)}, 1<<62+i)
+	}
 	for i := range MaxAdmins {
 		s.Admins = append(s.Admins, key.SignPublic{byte(i)})
 	}
@@ -98,6 +105,14 @@ func TestHostileStatesAreRefused(t *testing.T) {
 		"no home": func(s *State) { s.Home.Name = "" }, "a long home": func(s *State) { s.Home.Name = strings.Repeat("h", MaxRelay+1) },
 		"no such class": func(s *State) { s.Class = 4 }, "no such fan-out": func(s *State) { s.Fanout = 3 },
 		"many admins": func(s *State) { s.Admins = make([]key.SignPublic, MaxAdmins+1) }, "a large picture": func(s *State) { s.Picture = make([]byte, MaxPicture+1) },
+		"marks that fall":       func(s *State) { s.Roles.List = []Mark{{Whom: [8]byte{1}, Turn: 2}, {Whom: [8]byte{2}, Turn: 1}} },
+		"somebody marked twice": func(s *State) { s.Away.List = append(s.Away.List, s.Away.List[0]) }, "three looks": func(s *State) { s.Looks = s.Looks[:3] },
+		"many marks": func(s *State) {
+			s.Roles.List = nil
+			for i := range MaxMarks + 1 {
+				s.Roles.List = append(s.Roles.List, Mark{Whom: [8]byte{byte(i)}})
+			}
+		},
 		"many makers": func(s *State) { s.Makers = make([]key.SignPublic, Between+1) }, "a long origin": func(s *State) { s.Origin = make([]byte, MaxOrigin+1) },
 	} {
 		s := full(t)
@@ -149,6 +164,9 @@ func TestWishesSayWhatTheirKindNeedsAndNoMore(t *testing.T) {
 		"removed with a package": {Kind: Remove, Root: w.eve.Root(), Package: []byte{1}}, "nobody removed": {Kind: Remove}, "revoked without proof": {Kind: Revoked, Root: w.eve.Root(), Device: w.eve.Device(0)},
 		"a device promoted": {Kind: Promote, Root: w.eve.Root(), Device: w.eve.Device(0)}, "renamed about somebody": {Kind: Rename, Root: w.eve.Root(), Text: "x"},
 		"renamed to two lines": {Kind: Rename, Text: "a\nb"}, "a timer with a text": {Kind: SetTimer, Number: 1, Text: "x"}, "no such fan-out": {Kind: SetFanout, Number: 3},
+		"removed of no membership": {Kind: Remove, Root: w.cyd.Root()}, "renamed of one": {Kind: Rename, Text: "x", Of: []Entry{{1}}},
+		"memberships out of order": {Kind: Remove, Root: w.cyd.Root(), Of: []Entry{{2}, {1}}}, "one twice": {Kind: Remove, Root: w.cyd.Root(), Of: []Entry{{1}, {1}}},
+		"two of one device": {Kind: Remove, Root: w.dan.Root(), Device: w.dan.Device(0), Of: []Entry{{1}, {2}}}, "too many": {Kind: Remove, Root: w.cyd.Root(), Of: make([]Entry, MaxOf+1)},
 		"a link without a link": {Kind: OpenLink}, "left with a number": {Kind: Leave, Root: w.cyd.Root(), Number: 1},
 	} {
 		v.Group = origin
@@ -230,7 +248,7 @@ func FuzzCarried(f *testing.F) {
 func TestCredentials(t *testing.T) {
 	p, o := newPerson(t, 21, 2), newPerson(t, 22, 1)
 	leaf := []byte("leaf key")
-	good := NewCredential(p.devices[1], p.man, leaf)
+	good := NewCredential(p.devices[1], p.man, leaf, Membership{Entry{5}, 6, GroupID{7}})
 	b := good.Append(nil)
 	got, err := ParseCredential(b)
 	if err != nil || got.Check(leaf) != nil || got.Root() != p.Root() || got.Device != p.Device(1) {
@@ -245,8 +263,8 @@ func TestCredentials(t *testing.T) {
 	forged := *p.man
 	forged.Sig[0] ^= 1
 	for name, c := range map[string]*Credential{
-		"another leaf's key": NewCredential(p.devices[1], p.man, []byte("other key")), "a device that is not in the manifest": NewCredential(o.devices[0], p.man, leaf),
-		"a device that is revoked": NewCredential(p.devices[1], &later, leaf), "a manifest that the root did not sign": NewCredential(p.devices[1], &forged, leaf),
+		"another leaf's key": NewCredential(p.devices[1], p.man, []byte("other key"), Membership{Entry{5}, 6, GroupID{7}}), "a device that is not in the manifest": NewCredential(o.devices[0], p.man, leaf, Membership{Entry{5}, 6, GroupID{7}}),
+		"a device that is revoked": NewCredential(p.devices[1], &later, leaf, Membership{Entry{5}, 6, GroupID{7}}), "a manifest that the root did not sign": NewCredential(p.devices[1], &forged, leaf, Membership{Entry{5}, 6, GroupID{7}}),
 		"another device's signature": {Device: p.Device(0), Sig: good.Sig, Manifest: p.man},
 	} {
 		if err := c.Check(leaf); err != ErrCredential {
@@ -258,9 +276,21 @@ func TestCredentials(t *testing.T) {
 			t.Fatalf("cut to %d bytes: got %v", i, err)
 		}
 	}
-	next := NewCredential(p.devices[0], &later, leaf)
-	same := NewCredential(p.devices[0], p.man, leaf)
-	if !same.Follows(next) || next.Follows(same) || !same.Follows(same) || good.Follows(same) || same.Follows(NewCredential(o.devices[0], o.man, leaf)) {
+	next := NewCredential(p.devices[0], &later, leaf, Membership{Entry{5}, 6, GroupID{7}})
+	same := NewCredential(p.devices[0], p.man, leaf, Membership{Entry{5}, 6, GroupID{7}})
+	if again := NewCredential(p.devices[0], p.man, leaf, Membership{Entry{5}, 7, GroupID{7}}); !same.Renews(again, GroupID{7}) || again.Renews(same, GroupID{7}) || same.Renews(same, GroupID{7}) || same.Renews(again, GroupID{8}) || again.Follows(same) || !same.Follows(again) {
+		t.Error("who asks to be added again is taken wrongly")
+	}
+	if o := NewCredential(p.devices[0], p.man, leaf, Membership{Entry{6}, 7, GroupID{8}}); same.Renews(o, GroupID{7}) || same.Follows(o) {
+		t.Error("another membership or group is taken for the same")
+	}
+	for name, change := range map[string]func(*Credential){"entry": func(c *Credential) { c.Entry[0] ^= 1 }, "times": func(c *Credential) { c.Times++ }, "group": func(c *Credential) { c.For[0] ^= 1 }} {
+		c := *good
+		if change(&c); c.Check(leaf) != ErrCredential {
+			t.Errorf("another %s is taken", name)
+		}
+	}
+	if !same.Follows(next) || next.Follows(same) || !same.Follows(same) || good.Follows(same) || same.Follows(NewCredential(o.devices[0], o.man, leaf, Membership{Entry{5}, 6, GroupID{7}})) {
 		t.Error("who may follow whom is wrong")
 	}
 }
@@ -301,7 +331,7 @@ func TestEncodingIsFrozen(t *testing.T) {
 		put("wish "+name, b, err)
 	}
 	p := newPerson(t, 1, 2)
-	put("credential", NewCredential(p.devices[1], p.man, []byte("leaf key")).Append(nil), nil)
+	put("credential", NewCredential(p.devices[1], p.man, []byte("leaf key"), Membership{Entry{5}, 6, GroupID{7}}).Append(nil), nil)
 	put("route", (&Route{Public: [32]byte{1}, Pin: [32]byte{2}, Period: 1800, Relay: "relay.example"}).Append(nil), nil)
 	if *update {
 		b, err := json.MarshalIndent(got, "", "  ")
@@ -362,7 +392,7 @@ func FuzzWish(f *testing.F) {
 
 func FuzzLeaf(f *testing.F) {
 	p := newPerson(f, 1, 2)
-	f.Add(NewCredential(p.devices[1], p.man, nil).Append(nil))
+	f.Add(NewCredential(p.devices[1], p.man, nil, Membership{Entry{5}, 6, GroupID{7}}).Append(nil))
 	f.Add((&Route{Public: [32]byte{1}, Period: 1800, Relay: "r"}).Append(nil))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		if c, err := ParseCredential(b); err == nil && !bytes.Equal(c.Append(nil), b) {

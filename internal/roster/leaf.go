@@ -27,28 +27,49 @@ var (
 	ErrRoute = errors.New("route of a group member is malformed")
 )
 
+// Entry names a membership of a device: 16 random bytes, fresh in each key package
+// but one for being added again. It stays as long as the leaf does.
+type Entry [16]byte
+
 // Credential says whose leaf it is: the identity of an MLS basic credential. The
 // manifest stands in it, so that who does not know the person can check the
 // device all the same. Whether the root is who it should be is told by the
 // contact, or by the safety number.
 //
-//	device 32 ‖ signature 64 ‖ manifest 173 … 914
+//	device 32 ‖ entry 16 ‖ times 4 ‖ group 16 ‖ signature 64 ‖ manifest 173 … 914
 //
 // spec: group.md#credential
 type Credential struct {
-	Device   key.SignPublic // signs; active in Manifest
-	Sig      key.Signature  // by Device over the leaf's signature key
+	Device key.SignPublic // signs; active in Manifest
+	Membership
+	Sig      key.Signature // by Device over the leaf's signature key and Membership
 	Manifest *manifest.Manifest
 }
 
+// Membership says of a leaf for what it was made.
+type Membership struct {
+	Entry Entry
+	Times uint32  // of a request to be added again: higher than of those before
+	For   GroupID // of such a request: the group; zeros: it is none
+}
+
 // NewCredential makes the credential of a leaf whose MLS signature key is leafKey.
-func NewCredential(device key.Sign, m *manifest.Manifest, leafKey []byte) *Credential {
-	return &Credential{Device: key.SignPublicOf(device), Sig: key.SignMessage(device, labelLeaf, leafKey), Manifest: m}
+func NewCredential(device key.Sign, m *manifest.Manifest, leafKey []byte, in Membership) *Credential {
+	c := &Credential{Device: key.SignPublicOf(device), Membership: in, Manifest: m}
+	c.Sig = key.SignMessage(device, labelLeaf, c.signed(leafKey)...)
+	return c
+}
+
+func (c *Credential) signed(leafKey []byte) [][]byte {
+	return [][]byte{leafKey, c.Entry[:], binary.BigEndian.AppendUint32(nil, c.Times), c.For[:]}
 }
 
 // Append appends the credential.
 func (c *Credential) Append(b []byte) []byte {
 	b = append(b, c.Device[:]...)
+	b = append(b, c.Entry[:]...)
+	b = binary.BigEndian.AppendUint32(b, c.Times)
+	b = append(b, c.For[:]...)
 	b = append(b, c.Sig[:]...)
 	return c.Manifest.Append(b)
 }
@@ -56,7 +77,13 @@ func (c *Credential) Append(b []byte) []byte {
 // ParseCredential reads a credential that fills b. It fails with ErrCredential.
 // It checks the form only: see Check.
 func ParseCredential(b []byte) (*Credential, error) {
-	const head = key.SignPublicSize + key.SignatureSize
+	const (
+		entry = key.SignPublicSize
+		times = entry + len(Entry{})
+		group = times + 4
+		sig   = group + GroupIDSize
+		head  = sig + key.SignatureSize
+	)
 	if len(b) < head+manifest.MinSize {
 		return nil, ErrCredential
 	}
@@ -64,7 +91,7 @@ func ParseCredential(b []byte) (*Credential, error) {
 	if err != nil {
 		return nil, ErrCredential
 	}
-	return &Credential{Device: key.SignPublic(b), Sig: key.Signature(b[key.SignPublicSize:]), Manifest: m}, nil
+	return &Credential{Device: key.SignPublic(b), Membership: Membership{Entry(b[entry:]), binary.BigEndian.Uint32(b[times:]), GroupID(b[group:])}, Sig: key.Signature(b[sig:]), Manifest: m}, nil
 }
 
 // Root is the person whose leaf it is.
@@ -82,17 +109,27 @@ func (c *Credential) Check(leafKey []byte) error {
 	if !ok {
 		return ErrCredential
 	}
-	if _, ok := c.Manifest.Active(i); !ok || !key.VerifyAgain(c.Device, c.Sig, labelLeaf, leafKey) {
+	if _, ok := c.Manifest.Active(i); !ok || !key.VerifyAgain(c.Device, c.Sig, labelLeaf, c.signed(leafKey)...) {
 		return ErrCredential
 	}
 	return nil
 }
 
 // Follows reports whether a leaf may go from credential c to next: the same
-// person and device, under the same manifest or one that was signed later.
+// person and device in the same membership, under the same manifest or one that was
+// signed later.
 func (c *Credential) Follows(next *Credential) bool {
-	return c.Root() == next.Root() && c.Device == next.Device &&
+	return c.Root() == next.Root() && c.Device == next.Device && c.Entry == next.Entry && next.Times >= c.Times &&
 		(next.Manifest.Sequence > c.Manifest.Sequence || next.Manifest.Hash() == c.Manifest.Hash())
+}
+
+// Renews reports whether next is a request of the device at leaf c to be added again in
+// this group: later than the one that c came by. A device that knows its membership asks
+// for that one; who was added and never came in does not know it.
+//
+// spec: group.md#credential
+func (c *Credential) Renews(next *Credential, in GroupID) bool {
+	return c.Root() == next.Root() && c.Device == next.Device && next.For == in && next.Times > c.Times
 }
 
 // Route is where a leaf is reached: an extension of its leaf node. The secret half

@@ -46,6 +46,11 @@ type State struct {
 
 	Origin []byte          `cbor:"11,keyasint,omitempty"` // of a group that was made again: the statement that says why
 	Sole   *key.SignPublic `cbor:"12,keyasint,omitempty"` // there are no slots: this device alone commits
+
+	Turn  uint64   `cbor:"13,keyasint,omitempty"` // commits so far, in the whole line of groups
+	Roles Marks    `cbor:"14,keyasint"`           // persons: when they became an admin, or none
+	Away  Marks    `cbor:"15,keyasint"`           // devices that were taken out
+	Looks []uint64 `cbor:"16,keyasint,omitempty"` // as Mark.Turn: of name, picture, timer, fan-out and closed links
 }
 
 // Home is the realm where the slots of a group lie.
@@ -114,6 +119,9 @@ func (s *State) Clone() *State {
 	c.Past = append([]Past(nil), s.Past...)
 	c.Makers = append([]key.SignPublic(nil), s.Makers...)
 	c.Origin = append([]byte(nil), s.Origin...)
+	c.Roles.List = append([]Mark(nil), s.Roles.List...)
+	c.Away.List = append([]Mark(nil), s.Away.List...)
+	c.Looks = append([]uint64(nil), s.Looks...)
 	if s.Sole != nil {
 		d := *s.Sole
 		c.Sole = &d
@@ -126,6 +134,7 @@ func (s *State) good() bool {
 	if !goodName(s.Name) || len(s.Picture) > MaxPicture || s.Fanout > OneCopy || int(s.Class) > 3 ||
 		len(s.Admins) == 0 || len(s.Admins) > MaxAdmins || len(s.Links) > MaxLinks || len(s.Past) > MaxPast ||
 		len(s.Makers) > Between || len(s.Origin) > MaxOrigin ||
+		!s.Roles.good() || !s.Away.good() || len(s.Looks) != 0 && len(s.Looks) != looks ||
 		s.Home.Name == "" || len(s.Home.Name) > MaxRelay || !utf8.ValidString(s.Home.Name) {
 		return false
 	}

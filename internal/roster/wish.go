@@ -1,7 +1,9 @@
 package roster
 
 import (
+	"bytes"
 	"errors"
+	"slices"
 	"unicode"
 
 	"github.com/tacet-chat/tacet/internal/key"
@@ -15,6 +17,7 @@ const (
 	MaxProof    = 1 << 10 // of a manifest
 	MaxWish     = 12 << 10
 	MaxWishes   = 256 // in one commit
+	MaxOf       = 16  // leaves of a person that a wish names
 )
 
 const labelWish = "tacet/v1/group/wish"
@@ -27,8 +30,14 @@ var ErrWish = errors.New("wish is malformed")
 // again has another.
 type GroupID [GroupIDSize]byte
 
-// WishID names a wish.
+// WishID names a wish among those of its device.
 type WishID [WishIDSize]byte
+
+// WishKey names a wish. Its id alone does not: another device can choose the same.
+type WishKey struct {
+	By key.SignPublic
+	ID WishID
+}
 
 // WishKind says what is wished.
 type WishKind byte
@@ -39,7 +48,7 @@ const (
 	Remove     WishKind = 2 // a person, or one device of theirs: by an admin senior to them
 	Revoked    WishKind = 3 // a device that its own person revoked: by anybody, with the manifest that shows it
 	Leave      WishKind = 4 // oneself: a device, or all of one's devices
-	ReAdd      WishKind = 5 // a device that lost its way, with a key package: by an admin
+	ReAdd      WishKind = 5 // a device that lost its way, with a key package that it made for this: by an admin, or a member for an own device
 	Promote    WishKind = 6 // a person becomes the most junior admin: by an admin
 	Demote     WishKind = 7 // a person is an admin no more: by an admin senior to them, or by themselves
 	Rename     WishKind = 8 // by an admin, as are those below
@@ -51,7 +60,9 @@ const (
 )
 
 // Wish is a change that somebody wants. It is signed for the group and not for an
-// epoch: it is proposed again until it is settled, in a successor, too.
+// epoch: it is proposed again until it is settled. It is about memberships that it
+// names, and about the state as its wisher saw it: kept and carried again later it
+// means nothing.
 //
 // spec: group.md#wishes
 type Wish struct {
@@ -68,6 +79,45 @@ type Wish struct {
 	Number  uint32         `cbor:"10,keyasint,omitempty"` // SetTimer: seconds; SetFanout: a Fanout
 	Link    *Link          `cbor:"11,keyasint,omitempty"` // OpenLink; CloseLink: its ID alone counts
 	Sig     key.Signature  `cbor:"12,keyasint"`           // by By over the wish with zeros here
+	From    Entry          `cbor:"13,keyasint"`           // membership of By
+	Of      []Entry        `cbor:"14,keyasint,omitempty"` // memberships of the devices that it is about, ascending; of a person all that By knows
+	Turn    uint64         `cbor:"15,keyasint,omitempty"` // State.Turn when it was wished
+}
+
+// Key is the wish's name.
+func (w *Wish) Key() WishKey { return WishKey{w.By, w.ID} }
+
+// Bind sets From, Of and Turn to what they are in an epoch with this state and these
+// leaves, for By. It fails with ErrPast if By is none of them, and with ErrNobody or
+// ErrDone if who it is about is not there.
+//
+// spec: group.md#wishes
+func (w *Wish) Bind(s *State, leaves []Leaf) error {
+	by, ok := leafOf(leaves, w.By)
+	if !ok {
+		return ErrPast
+	}
+	w.From, w.Of, w.Turn = by.Entry, nil, s.Turn
+	switch w.Kind {
+	case Remove, Leave, ReAdd, Promote, Demote:
+	default:
+		return nil
+	}
+	var none key.SignPublic
+	for _, l := range leaves {
+		if l.Root == w.Root && (w.Device == none || l.Device == w.Device) && len(w.Of) < MaxOf {
+			w.Of = append(w.Of, l.Entry)
+		}
+	}
+	slices.SortFunc(w.Of, func(a, b Entry) int { return bytes.Compare(a[:], b[:]) })
+	w.Of = slices.Compact(w.Of)
+	if len(w.Of) > 0 || w.Kind == Demote || w.Root == none {
+		return nil // an admin may be still to come into a group that was made again
+	}
+	if w.Kind == Remove || w.Kind == Leave {
+		return ErrDone
+	}
+	return ErrNobody
 }
 
 // Sign sets By and Sig.
@@ -118,6 +168,26 @@ func (w *Wish) good() bool {
 	var none key.SignPublic
 	var wants Wish // what may be set
 	person, device := w.Root != none, w.Device != none
+	of := 0 // memberships that are named at least
+	switch w.Kind {
+	case Remove, Leave, ReAdd, Promote:
+		of = 1
+	}
+	most := MaxOf
+	switch {
+	case of == 0 && w.Kind != Demote:
+		most = 0
+	case device:
+		most = 1
+	}
+	if len(w.Of) < of || len(w.Of) > most {
+		return false
+	}
+	for i := range w.Of {
+		if i > 0 && bytes.Compare(w.Of[i-1][:], w.Of[i][:]) >= 0 {
+			return false
+		}
+	}
 	switch w.Kind {
 	case Add, ReAdd:
 		if !person || !device || len(w.Package) == 0 || len(w.Package) > MaxPackage {

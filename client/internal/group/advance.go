@@ -94,6 +94,9 @@ func (g *group) advance(h *opened, blob []byte, receipt *wire.Receipt) error {
 	if h.End.Staged != nil && bytes.Equal(h.End.Staged.Blob, blob) {
 		return g.won(h, t, f)
 	}
+	if !g.Crypto.IsCommit(f.commit.Commit) {
+		return g.burnt(h, blob, receipt) // somebody's text, this device's perhaps
+	}
 	o, err := t.Process(g.env(), f.commit.Commit)
 	switch {
 	case errors.Is(err, ErrOwn):
@@ -287,10 +290,10 @@ func (g *group) entered(left *opened, ours bool) error {
 
 // applied marks wishes that a commit carried, and forgets those that it made needless.
 func (g *group) applied(e *entering, next *opened) error {
-	carried := map[roster.WishID]bool{}
+	carried := map[roster.WishKey]bool{}
 	again := map[Device]bool{}
 	for _, w := range e.wishes {
-		carried[w.ID] = true
+		carried[w.Key()] = true
 		if w.Kind == roster.Revoked && !slices.Contains(g.r.Revoked, w.Device) {
 			g.r.Revoked = append(g.r.Revoked, w.Device)
 		}
@@ -303,7 +306,7 @@ func (g *group) applied(e *entering, next *opened) error {
 	}
 	var keep []Wanted
 	for _, o := range g.r.Wishes {
-		if carried[o.ID] {
+		if carried[o.key()] {
 			o.Applied, o.In = next.Number, g.r.ID
 		} else if w, err := o.read(); err != nil || w.Kind == roster.ReAdd && again[w.Device] {
 			continue

@@ -2,6 +2,7 @@ package group
 
 import (
 	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"slices"
 	"time"
@@ -16,6 +17,9 @@ import (
 const (
 	begFirst = time.Minute
 	begMost  = 6 * time.Hour
+	// againEach is how often an admin's device wishes that one and the same device is
+	// added again: each time is a commit of the group.
+	againEach = time.Hour
 )
 
 // behind is a device that cannot follow: the blob of a slot is gone, its own commit
@@ -82,14 +86,23 @@ func (g *group) epochKept() (*opened, error) { return g.head() }
 // offer is the key package by which this device can be added again: the same until it
 // was used, so that two admins make one wish of it.
 func (g *group) offer(h *opened) ([]byte, error) {
-	s, err := g.suiteOf(h)
+	t, err := g.treeOf(h)
 	if err != nil {
 		return nil, err
 	}
-	return g.offerOf(s)
+	return g.offerOf(t.Suite(), credentialOf(t, g.me()))
 }
 
-func (g *group) offerOf(s Suite) ([]byte, error) {
+func (g *group) suiteOf(h *opened) (Suite, error) {
+	t, err := g.treeOf(h)
+	if err != nil {
+		return 0, err
+	}
+	return t.Suite(), nil
+}
+
+// offerOf is offer for a suite, and the credential of the own leaf; nil: there is none.
+func (g *group) offerOf(s Suite, was *roster.Credential) ([]byte, error) {
 	for _, hash := range g.r.Offered {
 		o, err := g.tx.OwnPackage(hash)
 		if errors.Is(err, ErrUnknown) {
@@ -102,21 +115,13 @@ func (g *group) offerOf(s Suite) ([]byte, error) {
 			return o.Public, nil
 		}
 	}
-	o, err := g.newPackage(Device{}, s)
+	o, err := g.packageFor(Device{}, s, g.r.ID, was)
 	if err != nil {
 		return nil, err
 	}
 	g.r.Offered = append(g.r.Offered, o.Hash)
 	g.r.Offered = g.r.Offered[max(0, len(g.r.Offered)-4):]
 	return o.Public, nil
-}
-
-func (g *group) suiteOf(h *opened) (Suite, error) {
-	t, err := g.treeOf(h)
-	if err != nil {
-		return 0, err
-	}
-	return t.Suite(), nil
 }
 
 // hearAgain is a device that asks to be added again. An admin's device wishes it, and
@@ -171,8 +176,13 @@ func (w *work) hearAgain(from Device, root key.SignPublic, b []byte) error {
 	if err := g.wish(wish); err != nil {
 		return ErrSaid
 	}
-	if err := g.fits(h, wish); err != nil {
+	if err := g.fits(h, wish); errors.Is(err, roster.ErrPast) {
+		return nil // it was added again by it since, or it is of another membership
+	} else if err != nil {
 		return ErrSaid
+	}
+	if ok, err := g.every(groupNotes(g.r.ID)+"again/"+hex.EncodeToString(from[:16]), againEach); err != nil || !ok {
+		return err
 	}
 	if err := g.keepWish(wish, true); err != nil {
 		return err

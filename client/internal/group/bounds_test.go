@@ -198,8 +198,14 @@ func TestRoutesThatNobodyReaches(t *testing.T) {
 		"a period of 7 s": {Public: goodPoint(t, w), Pin: [32]byte{1}, Period: 7, Relay: "relay.example"},
 		"no point":        {Public: [32]byte{0xff, 1}, Pin: [32]byte{1}, Period: 1800, Relay: "relay.example"},
 	} {
+		var entry roster.Entry
+		for _, l := range cat.epoch(id, cat.record(id).Head).Roster {
+			if l.Device == cat.id() {
+				entry = l.Entry
+			}
+		}
 		cat.madeByHand(id, func(_ *roster.Commit, p *group.StageParams) {
-			p.Leaf = &group.LeafParams{Device: cat.eng.Self.Sign, Manifest: cat.eng.Self.Manifest.Append(nil), Route: r}
+			p.Leaf = &group.LeafParams{Device: cat.eng.Self.Sign, Entry: entry, Manifest: cat.eng.Self.Manifest.Append(nil), Route: r}
 		})
 		ann.look(id)
 		w.settle(time.Minute)

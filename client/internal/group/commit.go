@@ -87,10 +87,8 @@ func (g *group) carriable() (any, urgent bool, err error) {
 		return false, false, nil
 	}
 	c.Wishes = good
-	if _, err := roster.Apply(c); errors.Is(err, roster.ErrMaker) || err != nil && len(good) == 0 {
-		return false, false, nil // it is not this device's turn
-	}
-	return true, urgent, nil
+	_, err = roster.Apply(c) // it may be another's turn, or for others to commit
+	return err == nil, urgent, nil
 }
 
 // stage makes a commit of all that this device may carry, stores it with the state
@@ -119,14 +117,17 @@ func (g *group) stage(h *opened) error {
 			h.end(func(x *Ending) { x.Staged = done })
 			g.r.Asked = 0
 			return nil
+		case errors.Is(err, roster.ErrRefused):
+			g.r.Try = 0 // for others to commit, or for later
+			return nil
 		case errors.Is(err, slot.ErrSize) && len(good) > 1:
 			good = good[:len(good)/2] // the others go into the next commit
-		case len(good) == 0 && errors.Is(err, slot.ErrSize):
+		case errors.Is(err, slot.ErrSize) && len(good) == 0:
 			g.tight(h)
 			return nil
-		case errors.Is(err, roster.ErrMaker):
-			g.r.Try = 0 // it is not this device's turn: what it wants waits
-			return nil
+		case errors.Is(err, slot.ErrSize):
+			g.tooLarge(good[0])
+			good, _ = roster.Select(c, g.openWishes())
 		case len(good) == 0:
 			return err
 		default:
@@ -163,6 +164,9 @@ func (g *group) stageThese(h *opened, c *roster.Commit) (*Commit, error) {
 		if err != nil {
 			return nil, err
 		}
+		if c := credentialOf(t, g.me()); c != nil {
+			l.Entry, l.Times, l.For = c.Entry, c.Times, c.For // the same membership
+		}
 		p.Leaf, out.Own = &l, owner
 	}
 	st, err := t.Stage(g.env(), p)
@@ -186,18 +190,40 @@ func (g *group) stageThese(h *opened, c *roster.Commit) (*Commit, error) {
 	return out, nil
 }
 
-// sift drops the one wish by which no commit can be made: a key package that is stale
-// or false. An own one is told; another package is asked for.
+// tooLarge notes that a wish alone does not fit into a commit. It waits for the next
+// epoch, whose tree is another.
+func (g *group) tooLarge(w *roster.Wish) {
+	for i := range g.r.Wishes {
+		if o := &g.r.Wishes[i]; o.key() == w.Key() {
+			o.Large = g.r.Head + 1
+		}
+	}
+	g.trouble(waitsTight)
+}
+
+// sift drops wishes by which no commit can be made: their key package is stale or
+// false. Nothing else is a reason to drop one. An own one is told; another package is
+// asked for.
+//
+// spec: group.md#commit
 func (g *group) sift(h *opened, c *roster.Commit, why error) ([]*roster.Wish, error) {
+	alone := *c
+	alone.Wishes = nil
+	if _, err := g.stageThese(h, &alone); err != nil && !errors.Is(err, slot.ErrSize) {
+		return nil, why // it is not for what is added
+	}
 	var good []*roster.Wish
 	for _, w := range c.Wishes {
-		alone := *c
-		alone.Wishes = []*roster.Wish{w}
-		if _, err := g.stageThese(h, &alone); err == nil || errors.Is(err, slot.ErrSize) && len(c.Wishes) > 1 {
+		if w.Kind != roster.Add && w.Kind != roster.ReAdd {
 			good = append(good, w)
 			continue
 		}
-		g.forget(w.ID)
+		alone.Wishes = []*roster.Wish{w}
+		if _, err := g.stageThese(h, &alone); err == nil || errors.Is(err, slot.ErrSize) || errors.Is(err, roster.ErrRefused) {
+			good = append(good, w)
+			continue
+		}
+		g.forget(w.Key())
 		if w.By == g.me() {
 			g.event(Event{Group: g.r.ID, Origin: g.r.Origin, Kind: EventRefused, By: w.By, ByRoot: g.Self.Manifest.Root, Wish: w.Kind,
 				About: aboutOf(w), Devices: devicesOf(w), Text: "their key package cannot be used; try again"})
@@ -213,13 +239,23 @@ func (g *group) sift(h *opened, c *roster.Commit, why error) ([]*roster.Wish, er
 }
 
 // forget drops a wish.
-func (g *group) forget(id roster.WishID) {
+func (g *group) forget(k roster.WishKey) {
 	for i, o := range g.r.Wishes {
-		if o.ID == id {
+		if o.key() == k {
 			g.r.Wishes = append(g.r.Wishes[:i:i], g.r.Wishes[i+1:]...)
 			return
 		}
 	}
+}
+
+// credentialOf is the credential of a device's leaf; nil: it has none.
+func credentialOf(t Tree, d Device) *roster.Credential {
+	for _, m := range t.Members() {
+		if m.Device == d {
+			return m.Credential
+		}
+	}
+	return nil
 }
 
 // staleLeaf reports whether the own leaf shows an older manifest than the own one.

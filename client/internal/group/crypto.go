@@ -37,6 +37,8 @@ type Crypto interface {
 	PackageOf(public []byte) (c *roster.Credential, route *roster.Route, s Suite, err error)
 	// Join enters a group by a Welcome. ErrNotForUs: it has no part for the package.
 	Join(env Env, welcome, tree, public, secrets []byte) (Tree, error)
+	// IsCommit reports whether a message says of itself that it is a commit.
+	IsCommit(message []byte) bool
 	// Fixed and PastFixed read what the Fixed of a Tree and of a Past appended.
 	Fixed(b []byte) (Fixed, error)
 	PastFixed(b []byte) (Fixed, error)
@@ -78,6 +80,9 @@ type CreateParams struct {
 // LeafParams is what an own leaf says. Its signature key is made with it.
 type LeafParams struct {
 	Device   key.Sign
+	Entry    roster.Entry // membership: random, or that of the leaf in whose place this is
+	Times    uint32       // of a request to be added again: later ones are higher
+	For      ID           // the group that it is for; zeros: none
 	Manifest []byte
 	Route    *roster.Route
 }
@@ -107,7 +112,8 @@ type Tree interface {
 	// along with it (in the clear of the MLS message, signed).
 	Stage(env Env, p StageParams) (*Staged, error)
 	// Process opens an MLS message of this epoch: a commit, which is only staged, or
-	// application data. Own messages fail with ErrOwn.
+	// application data. Own messages fail with ErrOwn. Which of the two a message is
+	// says IsCommit, from its head.
 	Process(env Env, message []byte) (*Opened, error)
 	// Merge enters the epoch of a staged commit, ours or another's, and returns what
 	// is left of this epoch. The tree itself is then the next epoch's.

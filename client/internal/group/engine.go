@@ -326,15 +326,19 @@ func (g *group) begin(t Tree, owner []byte) (*opened, error) {
 	return o, nil
 }
 
-// newLeaf makes what an own leaf says, with a route of its own, and the private half
-// of that.
+// newLeaf makes what an own leaf says, with a route and a membership of its own, and
+// the private half of the route.
 func (w *work) newLeaf() (LeafParams, []byte, error) {
 	owner, public, err := newOwner(w.Rand)
 	if err != nil {
 		return LeafParams{}, nil, err
 	}
+	entry, err := w.id()
+	if err != nil {
+		return LeafParams{}, nil, err
+	}
 	return LeafParams{
-		Device: w.Self.Sign, Manifest: w.Self.Manifest.Append(nil),
+		Device: w.Self.Sign, Entry: entry, Manifest: w.Self.Manifest.Append(nil),
 		Route: &roster.Route{Public: public, Pin: w.Self.Home.Pin, Period: w.Live, Relay: w.Self.Home.Name},
 	}, owner, nil
 }

@@ -95,7 +95,7 @@ func (g *group) askEntry() error {
 	if g.unix()-g.r.Swept > seconds(entryLife) {
 		return g.out(g.me(), "nobody let this device in")
 	}
-	p, err := g.offerOf(g.r.Entry.Suite)
+	p, err := g.offerOf(g.r.Entry.Suite, nil)
 	if err != nil {
 		return err
 	}

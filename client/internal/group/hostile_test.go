@@ -307,7 +307,10 @@ func TestBurntSlots(t *testing.T) {
 			return stage(tree, w, group.StageParams{State: b, Carried: carried, Remove: []uint32{0}})
 		},
 		"a forged wish": func(w *world, p []*device, tree group.Tree, s *roster.State) ([]byte, error) {
-			wish := &roster.Wish{Group: tree.ID(), Kind: roster.Promote, Root: p[2].person()}
+			wish := &roster.Wish{Group: tree.ID(), Kind: roster.Promote, Root: p[2].person(), By: p[0].id()}
+			if err := wish.Bind(s, leaves(tree)); err != nil {
+				return nil, err
+			}
 			wish.Sign(p[2].eng.Self.Sign)
 			wish.By = p[0].id()
 			carried, err := roster.Carry([]*roster.Wish{wish})
@@ -317,7 +320,10 @@ func TestBurntSlots(t *testing.T) {
 			return stage(tree, w, group.StageParams{Carried: carried})
 		},
 		"without the right": func(w *world, p []*device, tree group.Tree, s *roster.State) ([]byte, error) {
-			wish := &roster.Wish{Group: tree.ID(), Kind: roster.Remove, Root: p[0].person()}
+			wish := &roster.Wish{Group: tree.ID(), Kind: roster.Remove, Root: p[0].person(), By: p[2].id()}
+			if err := wish.Bind(s, leaves(tree)); err != nil {
+				return nil, err
+			}
 			wish.Sign(p[2].eng.Self.Sign)
 			carried, err := roster.Carry([]*roster.Wish{wish})
 			if err != nil {

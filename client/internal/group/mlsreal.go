@@ -122,7 +122,7 @@ func leaf(v Env, s Suite, p LeafParams) (mls.LeafParams, error) {
 	}
 	return mls.LeafParams{
 		Suite:        mls.Suite(s),
-		Credential:   mls.BasicCredential(roster.NewCredential(p.Device, m, public).Append(nil)),
+		Credential:   mls.BasicCredential(roster.NewCredential(p.Device, m, public, roster.Membership{Entry: p.Entry, Times: p.Times, For: p.For}).Append(nil)),
 		Signer:       private,
 		Capabilities: capabilities(),
 		Extensions:   []mls.Extension{{Type: mls.ExtensionType(roster.ExtRoute), Data: p.Route.Append(nil)}},
@@ -196,6 +196,16 @@ func (MLS) Join(v Env, welcome, tree, public, secrets []byte) (Tree, error) {
 		return nil, own(err)
 	}
 	return wrap(g)
+}
+
+// IsCommit reports whether a message says of itself that it is a commit.
+func (MLS) IsCommit(message []byte) bool {
+	m, err := mls.ParseMessage(message)
+	if err != nil || m.Wire != mls.WirePrivate {
+		return false
+	}
+	_, _, content, ok := m.Group()
+	return ok && content == mls.ContentCommit
 }
 
 // realFixed is what is not secret of a tree, with what the engine reads of it.
@@ -311,7 +321,7 @@ func membersOf(all iter.Seq2[mls.LeafIndex, *mls.LeafNode]) (out []Member, ok bo
 		if err != nil {
 			return nil, false
 		}
-		out = append(out, Member{Leaf: roster.Leaf{Index: uint32(i), Root: c.Root(), Device: c.Device}, Credential: c, Route: r})
+		out = append(out, Member{Leaf: roster.Leaf{Index: uint32(i), Root: c.Root(), Device: c.Device, Entry: c.Entry}, Credential: c, Route: r})
 	}
 	return out, true
 }

@@ -83,7 +83,12 @@ type Wanted struct {
 	Since   int64         `cbor:"6,keyasint"`
 	Told    int64         `cbor:"7,keyasint"` // when it was told last, of own ones
 	Tells   int           `cbor:"8,keyasint"`
+	By      Device        `cbor:"9,keyasint"`  // of Wish
+	Bound   ID            `cbor:"10,keyasint"` // the group whose memberships it names
+	Large   uint64        `cbor:"11,keyasint"` // one more than the epoch in which no commit takes it
 }
+
+func (o *Wanted) key() roster.WishKey { return roster.WishKey{By: o.By, ID: o.ID} }
 
 // Acked is what a device said of itself last.
 type Acked struct {

@@ -198,7 +198,7 @@ func personsOf(leaves []roster.Leaf) []key.SignPublic {
 func moveWishes(from, to *group) error {
 	for _, o := range from.r.Wishes {
 		w, err := roster.ParseWish(o.Wish)
-		if err != nil || slices.ContainsFunc(to.r.Wishes, func(x Wanted) bool { return x.ID == o.ID }) {
+		if err != nil || slices.ContainsFunc(to.r.Wishes, func(x Wanted) bool { return x.key() == o.key() }) {
 			continue
 		}
 		if o.Applied != 0 && o.In == to.r.ID { // it was made again so
@@ -241,7 +241,21 @@ func (g *group) doneThere(w *roster.Wish) (bool, error) {
 	if w.Kind == roster.ReAdd {
 		return true, nil
 	}
-	err := g.possible(w)
+	c := *w // as it would be wished there
+	h, err := g.head()
+	if err != nil {
+		return false, err
+	}
+	s, err := h.agreed()
+	if err != nil {
+		return false, err
+	}
+	if _, in := leafOf(h.Roster, c.By); !in {
+		c.By = g.me()
+	}
+	if err = c.Bind(s, h.Roster); err == nil {
+		err = g.possible(&c)
+	}
 	if err == nil {
 		return false, nil
 	}

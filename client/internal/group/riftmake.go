@@ -80,6 +80,7 @@ func (g *group) remake(reason roster.Reason) error {
 		state.Sole = &me
 	}
 	state.Born = max(state.Born, day(g.now))
+	state.Turn += min(roster.Leap, ^state.Turn)
 	state.Admins = slices.DeleteFunc(state.Admins, func(r key.SignPublic) bool {
 		return !slices.ContainsFunc(members, func(x roster.Leaf) bool { return x.Root == r })
 	})
@@ -154,7 +155,7 @@ func (g *group) wishedGone(h *opened, s *roster.State) error {
 	}
 	for _, w := range g.openWishes() {
 		i, in := leafOf(h.Roster, w.By)
-		if !in {
+		if !in || w.From != i.Entry {
 			continue
 		}
 		switch {

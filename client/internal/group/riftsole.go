@@ -1,7 +1,6 @@
 package group
 
 import (
-	"errors"
 	"slices"
 
 	"github.com/tacet-chat/tacet/internal/roster"
@@ -77,11 +76,13 @@ func (g *group) hearSole(o *opened, n *News) error {
 	if err != nil {
 		return err
 	}
+	if !g.Crypto.IsCommit(f.commit.Commit) {
+		return ErrSaid // somebody's text, this device's perhaps
+	}
+	// A commit that this device made itself is none that another brings: it would be the
+	// one committer, who knows what it committed.
 	op, err := t.Process(g.env(), f.commit.Commit)
-	switch {
-	case errors.Is(err, ErrOwn):
-		return g.behind()
-	case err != nil || op.Staged == nil:
+	if err != nil || op.Staged == nil {
 		return ErrSaid
 	}
 	wishes, plan, err := g.judge(o, op.Staged)

@@ -163,7 +163,7 @@ func (g *group) letIn(l *line) error {
 		if x.Device == g.me() {
 			continue
 		}
-		p, err := g.newPackage(x.Device, t.Suite())
+		p, err := g.packageFor(x.Device, t.Suite(), f.Toward, nil)
 		if err != nil {
 			return err
 		}
@@ -196,7 +196,7 @@ func (g *group) hearLetIn(from Device, root key.SignPublic, v *LetIn) error {
 			return err
 		}
 	}
-	if !slices.ContainsFunc(g.r.Rift.Expect, func(e roster.Leaf) bool { return e == x }) && !l.wasMember(x) {
+	if !slices.ContainsFunc(g.r.Rift.Expect, func(e roster.Leaf) bool { return e.Root == x.Root && e.Device == x.Device }) && !l.wasMember(x) {
 		return nil // nobody that this device knows of the old groups
 	}
 	if !slices.Contains(g.r.admins(), g.Self.Manifest.Root) || g.wishesAdd(from) {

@@ -47,9 +47,25 @@ func (w *work) packages(to Device, n int, suites ...Suite) ([]byte, error) {
 
 // newPackage makes a key package and stores its secrets.
 func (w *work) newPackage(to Device, s Suite) (*OwnPackage, error) {
+	return w.packageFor(to, s, ID{}, nil)
+}
+
+// packageFor makes a key package. One with which this device asks to be added again is
+// for that group alone, and good until the device was added there by it or a later one;
+// was is the credential of the leaf that it has there; nil: it never came in. A group of
+// zeros: the package is for a stock.
+//
+// spec: group.md#credential
+func (w *work) packageFor(to Device, s Suite, in ID, was *roster.Credential) (*OwnPackage, error) {
 	p, owner, err := w.newLeaf()
 	if err != nil {
 		return nil, err
+	}
+	if p.For = in; in != (ID{}) {
+		p.Times = uint32(max(w.unix(), 1))
+	}
+	if was != nil {
+		p.Entry, p.Times = was.Entry, max(p.Times, was.Times+1)
 	}
 	public, secrets, err := w.Crypto.Package(w.env(), s, p)
 	if err != nil {

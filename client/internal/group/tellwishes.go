@@ -22,7 +22,7 @@ func (g *group) tellNewWish(w *roster.Wish, ours bool) error {
 	if !ours {
 		return nil
 	}
-	i := slices.IndexFunc(g.r.Wishes, func(o Wanted) bool { return o.ID == w.ID })
+	i := slices.IndexFunc(g.r.Wishes, func(o Wanted) bool { return o.key() == w.Key() })
 	if i < 0 {
 		return nil // refused at once
 	}

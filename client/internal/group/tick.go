@@ -95,7 +95,7 @@ func (g *group) due(anew bool) error {
 		}
 		return g.beg()
 	}
-	for _, f := range []func() error{g.settle, g.tendMessages, g.tellWishes, g.pass, g.schedule, g.commitSole, g.sweep, g.roll, g.tellHead} {
+	for _, f := range []func() error{g.settle, g.tendMessages, g.renewWishes, g.tellWishes, g.pass, g.schedule, g.commitSole, g.sweep, g.roll, g.tellHead} {
 		if err := f(); err != nil {
 			return err
 		}

@@ -66,13 +66,24 @@ func (g *group) want(want roster.Wish) error {
 	return g.keepWish(w, true)
 }
 
-// wish signs a wish.
+// wish signs a wish, for the memberships of the newest epoch.
 func (g *group) wish(w *roster.Wish) error {
 	id, err := g.id()
 	if err != nil {
 		return err
 	}
-	w.Group, w.ID = g.r.Origin, id
+	h, err := g.head()
+	if err != nil {
+		return err
+	}
+	s, err := h.agreed()
+	if err != nil {
+		return err
+	}
+	w.Group, w.ID, w.By = g.r.Origin, id, g.me()
+	if err := w.Bind(s, h.Roster); err != nil {
+		return err
+	}
 	w.Sign(g.Self.Sign)
 	_, err = w.Append(nil)
 	return err
@@ -145,7 +156,10 @@ func candidates(s *roster.State, h *opened) []roster.Leaf {
 }
 
 // fits checks the key package of a wish: that it is of the device that is named, for
-// the suite of the group, and can be reached.
+// the suite of the group, and can be reached. To be added again a device makes one for
+// that, so nobody but itself wants it, and nobody twice.
+//
+// spec: group.md#credential
 func (g *group) fits(h *opened, w *roster.Wish) error {
 	if w.Kind != roster.Add && w.Kind != roster.ReAdd {
 		return nil
@@ -162,7 +176,13 @@ func (g *group) fits(h *opened, w *roster.Wish) error {
 		return roster.ErrEvidence
 	}
 	if w.Kind == roster.Add {
+		if c.For != (ID{}) && c.For != t.ID() {
+			return roster.ErrEvidence // it asks another group
+		}
 		return newest(h, t, w, c.Manifest)
+	}
+	if was := credentialOf(t, w.Device); was == nil || !was.Renews(c, t.ID()) {
+		return roster.ErrPast
 	}
 	return nil
 }
@@ -186,7 +206,7 @@ func newest(h *opened, t Tree, w *roster.Wish, m *manifest.Manifest) error {
 
 // keepWish adds a wish to those that are open, and plans a commit.
 func (g *group) keepWish(w *roster.Wish, ours bool) error {
-	if slices.ContainsFunc(g.r.Wishes, func(o Wanted) bool { return o.ID == w.ID }) {
+	if slices.ContainsFunc(g.r.Wishes, func(o Wanted) bool { return o.key() == w.Key() }) {
 		return nil
 	}
 	done, err := g.tx.Seen(g.r.Origin, w.By, wishMark(w.ID))
@@ -195,7 +215,7 @@ func (g *group) keepWish(w *roster.Wish, ours bool) error {
 	}
 	of := 0
 	for _, o := range g.r.Wishes {
-		if p, err := o.read(); err == nil && p.By == w.By {
+		if o.By == w.By {
 			of++
 		}
 	}
@@ -206,12 +226,13 @@ func (g *group) keepWish(w *roster.Wish, ours bool) error {
 	if err != nil {
 		return err
 	}
-	g.r.Wishes = append(g.r.Wishes, Wanted{Wish: b, ID: w.ID, Own: ours, Since: g.unix()})
+	g.r.Wishes = append(g.r.Wishes, Wanted{Wish: b, By: w.By, ID: w.ID, Bound: g.r.ID, Own: ours, Since: g.unix()})
 	return g.tellNewWish(w, ours)
 }
 
 // hearWishes takes wishes from a member. Each must come from a device of the person
-// who wishes: an old wish that somebody else kept does not come back.
+// who wishes, and be of the membership of now: an old wish that somebody else kept does
+// not come back.
 func (g *group) hearWishes(from roster.Leaf, b []byte) error {
 	var list [][]byte
 	if err := decode(b, &list); err != nil {
@@ -226,7 +247,7 @@ func (g *group) hearWishes(from roster.Leaf, b []byte) error {
 		if err != nil {
 			return err
 		}
-		if l, ok := leafOf(h.Roster, w.By); !ok || l.Root != from.Root || w.Group != g.r.Origin {
+		if l, ok := leafOf(h.Roster, w.By); !ok || l.Root != from.Root || l.Entry != w.From || w.Group != g.r.Origin {
 			continue
 		}
 		if err := g.fits(h, w); err != nil {
@@ -243,7 +264,7 @@ func (g *group) hearWishes(from roster.Leaf, b []byte) error {
 func (g *group) openWishes() []*roster.Wish {
 	var out []*roster.Wish
 	for _, o := range g.r.Wishes {
-		if o.Applied != 0 && o.In == g.r.ID {
+		if o.Applied != 0 && o.In == g.r.ID || o.Large == g.r.Head+1 {
 			continue
 		}
 		if w, err := o.read(); err == nil {
@@ -281,14 +302,14 @@ func (g *group) decided(epoch uint64) *Decided {
 
 // settleWishes forgets wishes that are done everywhere, or that cannot be done. An
 // own one that is refused is told.
-func (g *group) settleWishes(bad map[roster.WishID]error) error {
+func (g *group) settleWishes(bad map[roster.WishKey]error) error {
 	var keep []Wanted
 	for _, o := range g.r.Wishes {
 		w, err := o.read()
 		if err != nil {
 			continue
 		}
-		why := bad[o.ID]
+		why := bad[o.key()]
 		switch {
 		case o.Applied != 0 && o.In == g.r.ID:
 			if _, err := g.epoch(o.Applied - 1); err == nil {
@@ -306,6 +327,18 @@ func (g *group) settleWishes(bad map[roster.WishID]error) error {
 			// Somebody else did the same.
 			if err := g.tx.MarkSeen(g.r.Origin, w.By, wishMark(w.ID), int64(day(g.now))); err != nil {
 				return err
+			}
+			continue
+		case errors.Is(why, roster.ErrPast) && o.Bound != g.r.ID:
+			// From the group that this one was made again from: see renewWishes.
+		case errors.Is(why, roster.ErrPast) && !o.Own:
+			continue // it never counts again
+		case errors.Is(why, roster.ErrPast) && renewed(w.Kind) && w.By == g.me():
+			if n, err := g.renew(w); err != nil {
+				return err
+			} else if n != nil {
+				n.Since = o.Since
+				keep = append(keep, *n)
 			}
 			continue
 		case errors.Is(why, roster.ErrSelf), errors.Is(why, roster.ErrMaker), errors.Is(why, roster.ErrBounds), why == nil:
