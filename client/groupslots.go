@@ -116,7 +116,7 @@ func (c *Client) slot(ctx context.Context, s *group.SlotCall) group.SlotAnswer {
 	case got != nil && blob != nil:
 		a.Blob, a.Receipt = blob, got
 	case got != nil:
-		a.Trouble = group.Lost
+		a.Trouble, a.Receipt = group.Lost, got
 	case errors.Is(err, transport.ErrNothing):
 		a.Trouble = group.Empty
 	default:

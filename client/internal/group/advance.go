@@ -73,8 +73,14 @@ func (g *group) advance(h *opened, blob []byte, receipt *wire.Receipt) error {
 	if slot.Hash(blob) != receipt.Hash {
 		return slot.ErrReceipt
 	}
-	if ok, err := g.note(h.Number, receipt); !ok || g.r.State == Behind {
+	if ok, err := g.note(h.Number, receipt); !ok || g.r.Rift.Lost {
 		return err
+	}
+	burnt := func() error {
+		if g.r.State == Behind {
+			return nil // it lost its way: what it cannot read proves nothing
+		}
+		return g.burnt(h, blob, receipt)
 	}
 	s, err := h.slotOf()
 	if err != nil {
@@ -84,7 +90,7 @@ func (g *group) advance(h *opened, blob []byte, receipt *wire.Receipt) error {
 	f := &found{receipt: *receipt}
 	content, err := s.Open(blob)
 	if err != nil || decode(content, &f.commit) != nil {
-		return g.burnt(h, blob, receipt)
+		return burnt()
 	}
 	f.content = append(slices.Clone(blob[:nonceSize]), content...)
 	t, err := g.treeOf(h)
@@ -103,11 +109,11 @@ func (g *group) advance(h *opened, blob []byte, receipt *wire.Receipt) error {
 		// Ours, and the state after it is lost: the disk went back.
 		return g.behind()
 	case err != nil || o.Staged == nil:
-		return g.burnt(h, blob, receipt)
+		return burnt()
 	}
 	wishes, plan, err := g.judge(h, o.Staged)
 	if err != nil {
-		return g.burnt(h, blob, receipt)
+		return burnt()
 	}
 	return g.enter(h, t, &entering{found: f, staged: o.Staged, wishes: wishes, plan: plan, owner: h.Own})
 }
@@ -217,6 +223,13 @@ func (g *group) enter(h *opened, t Tree, e *entering) error {
 		by, why := removalOf(e.wishes, me)
 		g.changed(maker, e.wishes)
 		return g.out(by, why)
+	}
+	if g.r.State == Behind { // what it lacked came
+		g.r.State, g.r.Begging, g.r.Begs = Active, 0, 0
+		if g.r.Rift.Why != 0 {
+			g.r.State = Stopped
+		}
+		g.trouble("")
 	}
 	gone, err := g.removals(t.Members(), e.wishes, h.Number+1)
 	if err != nil {

@@ -16,6 +16,7 @@ const (
 	awayAfter  = 6 * time.Hour // who was away so long looks at once
 	goneAfter  = time.Hour     // online without an answer: the group stops
 	unpaidWait = 10 * time.Minute
+	missingFor = 3 * needEvery // members are asked for what the realm does not keep
 )
 
 // Answer takes what a realm answered to a SlotCall. It fails with ErrUnknown for a group
@@ -35,7 +36,9 @@ func (e *Engine) Answer(tx Tx, now time.Time, a SlotAnswer) (*Change, error) {
 	if err != nil {
 		return nil, err
 	}
-	if a.Receipt != nil {
+	if a.Trouble == Lost {
+		err = g.missing(o, a.Receipt)
+	} else if a.Receipt != nil {
 		err = g.receipt(o, a.Blob, a.Receipt)
 	} else {
 		err = g.troubled(o, a.Trouble)
@@ -103,9 +106,6 @@ func (g *group) troubled(o *opened, t Trouble) error {
 		}
 		g.r.Asked = max(g.r.Asked, 1)
 		return g.realmSilent()
-	case Lost:
-		g.answered()
-		return g.behind()
 	case Unpaid, Refused:
 		g.answered()
 		g.r.Asked = g.unix() + seconds(unpaidWait) // not before then
@@ -116,6 +116,36 @@ func (g *group) troubled(o *opened, t Trouble) error {
 		}
 	default:
 		return errors.New("no such trouble of a slot")
+	}
+	return nil
+}
+
+// missing is the answer that something lies at the slot, and is not kept any more. Only
+// a receipt says so; a word without one is no answer. Members are asked for the content
+// first. Who gets it from nobody asks to be added again, and goes on reading.
+//
+// spec: group.md#behind
+func (g *group) missing(o *opened, r *wire.Receipt) error {
+	if r == nil || g.checkReceipt(o, r) != nil {
+		return g.troubled(o, Away)
+	}
+	if ok, err := g.note(o.Number, r); !ok || o.Number != g.r.Head {
+		return err
+	}
+	if o.End.Staged != nil && slot.Hash(o.End.Staged.Blob) == r.Hash {
+		g.answered()
+		return g.advance(o, o.End.Staged.Blob, r)
+	}
+	f := &g.r.Rift
+	if f.Missing == 0 {
+		f.Missing = g.unix()
+	}
+	g.r.Known = max(g.r.Known, o.Number+1)
+	if err := g.troubled(o, Away); err != nil {
+		return err
+	}
+	if g.unix()-f.Missing >= seconds(missingFor) {
+		return g.behind()
 	}
 	return nil
 }
@@ -150,7 +180,7 @@ func (g *group) lookAgain() int64 {
 // calls asks for the read or put of the head's slot that is wanted now. anew asks also
 // for what was asked for already: after a start nobody knows of it.
 func (g *group) calls(anew bool) error {
-	if g.r.State != Active && g.r.State != Stopped {
+	if g.r.State != Active && g.r.State != Stopped && !g.readsOn() {
 		return nil
 	}
 	h, err := g.head()
@@ -164,7 +194,7 @@ func (g *group) calls(anew bool) error {
 	if s.Sole != nil || h.Slot == nil || g.r.Rift.Why == StopTwo || g.r.Rift.Why == StopBurnt {
 		return nil
 	}
-	staged := h.End.Staged != nil && !g.holdsBack()
+	staged := h.End.Staged != nil && !g.holdsBack() && g.r.State != Behind
 	try := h.End.Staged == nil && g.r.State == Active && g.r.Try != 0 && g.r.Try <= g.unix()
 	look := g.r.Look <= g.unix() || g.r.Rift.Why == StopGone || g.r.Away != 0
 	if !try && !look && !staged {
@@ -193,6 +223,12 @@ func (g *group) calls(anew bool) error {
 	g.ch.Slots = append(g.ch.Slots, call)
 	g.at(g.r.Asked + g.lookAgain())
 	return nil
+}
+
+// readsOn reports whether a device that is behind may find its way still: what it lacks
+// is the content of a slot.
+func (g *group) readsOn() bool {
+	return g.r.State == Behind && g.r.Rift.Missing != 0 && !g.r.Rift.Lost
 }
 
 // readFirst reports whether the slot is known to be decided: then one's own put can

@@ -156,7 +156,8 @@ type SlotCall struct {
 	After time.Time   // not before
 }
 
-// SlotAnswer is what came of it. Exactly one of Receipt and Trouble counts.
+// SlotAnswer is what came of it. Exactly one of Receipt and Trouble counts, but for
+// Lost, which says nothing without a receipt.
 type SlotAnswer struct {
 	Group   ID
 	Epoch   uint64

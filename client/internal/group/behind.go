@@ -219,7 +219,7 @@ func (w *work) hearRemoved(from Device, b []byte) error {
 		return err
 	}
 	l, in := leafOf(h.Roster, from)
-	if _, admin := s.Rank(l.Root); !g.r.Rift.Lost && (!in || !admin && l.Root != w.Self.Manifest.Root) {
+	if _, admin := s.Rank(l.Root); !in || !admin && l.Root != w.Self.Manifest.Root {
 		return nil
 	}
 	if err := g.out(from, "you were removed while this device was away"); err != nil {

@@ -105,6 +105,10 @@ type Decided struct {
 	Receipt wire.Receipt  `cbor:"3,keyasint"`
 	Second  *wire.Receipt `cbor:"4,keyasint"` // another hash for the same slot: the relay lied, or lost its store
 	Settled bool          `cbor:"5,keyasint"`
+
+	// Who said that the slot is settled: with Receipt, and with Second.
+	Ours   []key.SignPublic `cbor:"6,keyasint,omitempty"`
+	Theirs []key.SignPublic `cbor:"7,keyasint,omitempty"`
 }
 
 // Question is what a person must decide.

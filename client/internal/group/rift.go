@@ -84,12 +84,14 @@ type Rift struct {
 	Lost    bool             `cbor:"35,keyasint,omitempty"` // it was shown that its line of commits does not count
 	Expect  []roster.Leaf    `cbor:"34,keyasint,omitempty"` // who is to be in a successor and is not yet: their messages wait
 
-	Made    []byte `cbor:"39,keyasint,omitempty"` // the statement by which this group was made, from its state
-	Never   bool   `cbor:"40,keyasint,omitempty"` // it was replaced before this device ever was in it: nothing is heard there
-	Bound   int64  `cbor:"41,keyasint,omitempty"` // until when this device promised to commit nothing
-	Rest    int64  `cbor:"42,keyasint,omitempty"` // until when it promises that to nobody for their word alone
-	Waited  ID     `cbor:"43,keyasint,omitempty"` // a successor that did not let this device in for a day
-	Refused []ID   `cbor:"44,keyasint,omitempty"` // successors to which its person does not go
+	Made    []byte           `cbor:"39,keyasint,omitempty"` // the statement by which this group was made, from its state
+	Never   bool             `cbor:"40,keyasint,omitempty"` // it was replaced before this device ever was in it: nothing is heard there
+	Bound   int64            `cbor:"41,keyasint,omitempty"` // until when this device promised to commit nothing
+	Rest    int64            `cbor:"42,keyasint,omitempty"` // until when it promises that to nobody for their word alone
+	Waited  ID               `cbor:"43,keyasint,omitempty"` // a successor that did not let this device in for a day
+	Missing int64            `cbor:"45,keyasint,omitempty"` // since when the relay has a receipt for the head's slot and not its content
+	Against []key.SignPublic `cbor:"46,keyasint,omitempty"` // who said that a slot from before this device came holds something else
+	Refused []ID             `cbor:"44,keyasint,omitempty"` // successors to which its person does not go
 }
 
 // Reply is a member's newest answer.
@@ -221,7 +223,13 @@ func (g *group) resume() {
 	if g.r.State == Stopped {
 		g.r.State = Active
 	}
-	if why != StopAsked && g.r.State == Active {
+	if why != StopAsked && g.r.State == Active && g.unix() < f.Bound { // it has promised to wait
+		f.Why, f.Since, f.Until = StopAsked, g.unix(), f.Bound
+		g.r.State, g.r.Try = Stopped, 0
+		g.at(f.Until)
+		return
+	}
+	if g.r.State == Active { // also where the promise outlasted what it was told for
 		g.trouble("")
 	}
 }
@@ -231,14 +239,8 @@ func (g *group) resume() {
 func (g *group) realmAnswered() {
 	f := &g.r.Rift
 	f.Answered, f.Tried, f.Silent = g.unix(), 0, 0
-	if f.Why != StopGone {
-		return
-	}
-	g.resume()
-	if g.unix() < f.Bound && g.r.State == Active { // it has promised to wait
-		f.Why, f.Since, f.Until = StopAsked, g.unix(), f.Bound
-		g.r.State, g.r.Try = Stopped, 0
-		g.at(f.Until)
+	if f.Why == StopGone {
+		g.resume()
 	}
 }
 
@@ -248,7 +250,7 @@ func (g *group) realmAnswered() {
 // spec: group.md#asking
 func (g *group) holdsBack() bool {
 	f := &g.r.Rift
-	return f.Why == StopAsked || f.Why == StopRemade || g.unix() < f.Bound
+	return f.Why == StopAsked || f.Why == StopRemade || f.Why != 0 && g.unix() < f.Bound
 }
 
 // realmSilent notes a try without answer, or a receipt whose blob the relay does not

@@ -46,7 +46,7 @@ func (g *group) noticed(h *opened, wishes []*roster.Wish, removed [][]byte) erro
 		return err
 	}
 	f := &g.r.Rift
-	f.Home, f.Sole = s.Home, s.Sole
+	f.Home, f.Sole, f.Missing = s.Home, s.Sole, 0
 	if n := len(f.Orders); n == 0 || !slices.Equal(f.Orders[n-1].Admins, s.Admins) {
 		f.Orders = append(f.Orders, Ordered{Epoch: h.Number, Admins: slices.Clone(s.Admins)})
 		f.Orders = f.Orders[max(0, len(f.Orders)-keepOrders):]
@@ -77,8 +77,10 @@ func (g *group) noticed(h *opened, wishes []*roster.Wish, removed [][]byte) erro
 // wasLetIn forgets what a device knew before it was let in: who is there is there.
 func (g *group) wasLetIn(h *opened) {
 	f := &g.r.Rift
+	f.Bound = 0
 	g.resume()
 	f.Lost, f.Hold, f.Persons, f.Toward, f.LetIn = false, false, nil, ID{}, 0
+	f.Orders, f.Missing, f.Against = nil, 0, nil // what was between it does not know
 	f.Gone = slices.DeleteFunc(f.Gone, func(b []byte) bool {
 		v, _, ok := readShown(b)
 		return ok && slices.ContainsFunc(h.Roster, func(l roster.Leaf) bool {
@@ -98,7 +100,16 @@ func readShown(b []byte) (*roster.Wish, *roster.Shown, bool) {
 
 func (g *group) keepGone(b []byte) bool {
 	f := &g.r.Rift
-	if slices.ContainsFunc(f.Gone, func(o []byte) bool { return slices.Equal(o, b) }) {
+	w, _, ok := readShown(b)
+	if !ok {
+		return false
+	}
+	// One is enough for each device, or person, and for who is no admin any more.
+	same := func(o []byte) bool {
+		v, _, ok := readShown(o)
+		return ok && v.Root == w.Root && v.Device == w.Device && (v.Kind == roster.Demote) == (w.Kind == roster.Demote)
+	}
+	if slices.ContainsFunc(f.Gone, same) {
 		return false
 	}
 	f.Gone = append(f.Gone, b)
@@ -124,6 +135,12 @@ func (g *group) showRemoval(to Device, root key.SignPublic) (member bool, err er
 	if _, in := leafOf(h.Roster, to); in {
 		return true, nil
 	}
+	return false, g.showGone(to, root)
+}
+
+// showGone shows a device its removal, where one is kept: also one that was only wished
+// when the group was made again without it.
+func (g *group) showGone(to Device, root key.SignPublic) error {
 	out := &Removals{Group: g.r.ID}
 	first, last := g.r.Head, g.r.Head
 	for _, b := range g.r.Rift.Gone {
@@ -132,7 +149,7 @@ func (g *group) showRemoval(to Device, root key.SignPublic) (member bool, err er
 			continue
 		}
 		if yes, err := g.onceShown(to, b); err != nil {
-			return false, err
+			return err
 		} else if !yes {
 			continue
 		}
@@ -142,14 +159,15 @@ func (g *group) showRemoval(to Device, root key.SignPublic) (member bool, err er
 		}
 	}
 	if len(out.Removed) == 0 {
-		return false, nil
+		return nil
 	}
 	// The commit that did it, and none after: what is changed since is not theirs.
+	var err error
 	if out.News, err = g.newsFrom(first, last); err != nil {
-		return false, err
+		return err
 	}
 	g.word(to, root, encode(WordShown, out))
-	return false, nil
+	return nil
 }
 
 // newsFrom are the commits that ended epochs from one on, up to that which led to
@@ -202,7 +220,7 @@ func (g *group) takeRemovals(list [][]byte) error {
 		if g.r.State == Out {
 			return nil
 		}
-		if s.Group != g.r.ID || !g.credible(s) || !s.Against(g.r.Origin, g.r.order(s.Epoch), w.Root, w.Device) {
+		if s.Group != g.r.ID || !g.credible(s) || !g.knows(w.Root) || !s.Against(g.r.Origin, g.r.order(s.Epoch), w.Root, w.Device) {
 			continue
 		}
 		g.keepGone(b)
@@ -261,6 +279,19 @@ func (w *work) hearGone(v *Removals) error {
 		}
 	}
 	return nil
+}
+
+// knows reports whether a person is or was a member here, as far as this device holds
+// that: removals of others are nothing to it.
+func (g *group) knows(root key.SignPublic) bool {
+	if slices.ContainsFunc(g.r.Rift.Orders, func(o Ordered) bool { return slices.Contains(o.Admins, root) }) ||
+		slices.ContainsFunc(g.r.Rift.Expect, func(l roster.Leaf) bool { return l.Root == root }) {
+		return true
+	}
+	epochs, err := g.epochs()
+	return err == nil && slices.ContainsFunc(epochs, func(e *Epoch) bool {
+		return slices.ContainsFunc(e.Roster, func(l roster.Leaf) bool { return l.Root == root })
+	})
 }
 
 // credible reports whether a removal can have been done without this device seeing

@@ -282,8 +282,10 @@ func (g *group) lost() error {
 }
 
 // hearHolds takes the word of a member that a slot is settled, with the receipt for
-// what it holds. Who went another way by it is behind; who went this way counts it as
-// settled, too: it might never collect all acks.
+// what it holds. It counts once somebody said so who is senior to this device's person,
+// or two persons did, of the epoch whose slot it is. Who went another way by it is
+// behind then; who went this way counts it as settled, too: it might never collect all
+// acks. Before, a device that has another receipt stops.
 //
 // spec: group.md#evidence
 func (g *group) hearHolds(from Device, v *Holds) error {
@@ -298,27 +300,54 @@ func (g *group) hearHolds(from Device, v *Holds) error {
 	if err != nil {
 		return err
 	}
-	if d := g.r.decidedSlot(r.ID); d != nil {
-		switch {
-		case d.Settled:
-		case d.Receipt.Hash == r.Hash:
-			if _, in := leafOf(h.Roster, from); in && d.Second != nil {
-				d.Settled = true
-				g.stopEnds()
+	d := g.r.decidedSlot(r.ID)
+	if d == nil {
+		s, err := h.agreed()
+		if err != nil {
+			return err
+		}
+		for _, p := range s.Past { // from before this device was there
+			if p.ID == r.ID && p.Hash != r.Hash && g.agree(h.Number, from, &g.r.Rift.Against) {
+				return g.lost()
 			}
-		default:
-			return g.lose(d, r)
 		}
 		return nil
 	}
-	s, err := h.agreed()
-	if err != nil {
-		return err
-	}
-	for _, p := range s.Past { // from before this device was there
-		if p.ID == r.ID && p.Hash != r.Hash {
-			return g.lost()
+	switch {
+	case d.Settled:
+	case d.Receipt.Hash == r.Hash:
+		if g.agree(d.Epoch, from, &d.Ours) && d.Second != nil {
+			d.Settled = true
+			g.stopEnds()
+		}
+	default:
+		if err := g.contradicts(d, &r); err != nil || d.Second.Hash != r.Hash {
+			return err
+		}
+		if g.agree(d.Epoch, from, &d.Theirs) {
+			return g.lose(d, r)
 		}
 	}
 	return nil
+}
+
+// agree notes who says that a slot is settled, and reports whether that is enough: one
+// who is senior to this device's person and could remove it anyway, or two persons.
+// Only who was in the epoch counts.
+func (g *group) agree(epoch uint64, from Device, said *[]key.SignPublic) bool {
+	o, err := g.epoch(epoch)
+	if err != nil {
+		if o, err = g.head(); err != nil {
+			return false
+		}
+	}
+	l, in := leafOf(o.Roster, from)
+	if !in || l.Root == g.Self.Manifest.Root {
+		return false
+	}
+	if !slices.Contains(*said, l.Root) {
+		*said = append(*said, l.Root)
+	}
+	state := &roster.State{Admins: g.r.order(epoch)}
+	return len(*said) > 1 || state.Senior(l.Root, g.Self.Manifest.Root)
 }

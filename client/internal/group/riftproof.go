@@ -25,8 +25,22 @@ func (g *group) hearEvidence(from Device, root key.SignPublic, v *Evident) error
 	if err := g.compare(from, root, v.List); err != nil {
 		return err
 	}
-	_, err := g.judgeProof(v.Proof)
-	return err
+	if _, err := g.judgeProof(v.Proof); err != nil {
+		return err
+	}
+	// Who stops for a slot that is settled here is told what it holds.
+	ev, err := roster.ParseEvidence(v.Proof)
+	if err != nil || ev.Kind != roster.TwoHashes {
+		return err
+	}
+	first, _, err := ev.Check(g.r.Rift.Home.Receipt)
+	if err != nil {
+		return err
+	}
+	if d := g.r.decidedSlot(first.ID); d != nil && d.Settled && g.r.State != Replaced {
+		g.word(from, root, encode(WordHolds, &Holds{Group: g.r.ID, Receipt: d.Receipt.Append(nil)}))
+	}
+	return nil
 }
 
 // judgeProof reports whether evidence holds for this device, and stops it if so.

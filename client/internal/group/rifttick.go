@@ -15,6 +15,13 @@ import (
 // group now, or in none.
 func (g *group) tendRift() (bool, error) {
 	g.stopEnds()
+	if g.wentOn() {
+		// Where members went on what this device cannot read is a commit for them. It
+		// asks on whether the group goes on, in case that is no truth.
+		if err := g.behind(); err != nil {
+			return false, err
+		}
+	}
 	if err := g.answerAskers(); err != nil {
 		return false, err
 	}
@@ -72,6 +79,22 @@ func (g *group) tendRift() (bool, error) {
 		return false, nil
 	}
 	return true, g.compareLists()
+}
+
+// wentOn reports whether a slot that is burnt for this device ended its epoch for
+// others: one who is senior to its person says so, or two persons.
+func (g *group) wentOn() bool {
+	f := &g.r.Rift
+	if f.Why != StopBurnt || g.r.State == Behind {
+		return false
+	}
+	var said []key.SignPublic
+	for _, a := range g.r.Acks {
+		if a.Head > f.Epoch && g.agree(f.Epoch, a.Device, &said) {
+			return true
+		}
+	}
+	return false
 }
 
 // askWhether asks the person whether to wait for a successor that lets this device in
@@ -192,8 +215,7 @@ func (g *group) hearLetIn(from Device, root key.SignPublic, v *LetIn) error {
 	}
 	for _, id := range l.ids() {
 		if o := l.groups[id]; o.r.State != Out && o.goneHere(x.Root, x.Device) {
-			_, err := o.showRemoval(from, root)
-			return err
+			return o.showGone(from, root)
 		}
 	}
 	if !slices.ContainsFunc(g.r.Rift.Expect, func(e roster.Leaf) bool { return e.Root == x.Root && e.Device == x.Device }) && !l.wasMember(x) {

@@ -93,7 +93,17 @@ func (g *group) due(anew bool) error {
 		if err := g.sweep(); err != nil {
 			return err
 		}
-		return g.beg()
+		if err := g.beg(); err != nil || !g.readsOn() {
+			return err
+		}
+		h, err := g.head()
+		if err != nil {
+			return err
+		}
+		if err := g.need(h); err != nil {
+			return err
+		}
+		return g.calls(anew)
 	}
 	for _, f := range []func() error{g.settle, g.tendMessages, g.renewWishes, g.tellWishes, g.pass, g.schedule, g.commitSole, g.sweep, g.roll, g.tellHead} {
 		if err := f(); err != nil {

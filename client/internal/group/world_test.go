@@ -52,7 +52,7 @@ func (r *realm) answer(c *group.SlotCall) group.SlotAnswer {
 		a.Trouble = group.Empty
 		return a
 	case r.lost[c.Slot]:
-		a.Trouble = group.Lost
+		a.Trouble, a.Receipt = group.Lost, r.sign(c.Slot, b)
 		return a
 	}
 	a.Receipt = r.sign(c.Slot, b)
