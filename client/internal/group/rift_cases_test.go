@@ -244,8 +244,8 @@ type pickyTree struct {
 	deaf *bool
 }
 
-func (p picky) Parse(b []byte) (group.Tree, error) {
-	t, err := p.MLS.Parse(b)
+func (p picky) Parse(f group.Fixed, b []byte) (group.Tree, error) {
+	t, err := p.MLS.Parse(f, b)
 	return pickyTree{t, p.deaf}, err
 }
 

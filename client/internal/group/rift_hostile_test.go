@@ -1,6 +1,7 @@
 package group_test
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"errors"
 	"slices"
@@ -11,6 +12,7 @@ import (
 	"github.com/tacet-chat/tacet/internal/addr"
 	"github.com/tacet-chat/tacet/internal/key"
 	"github.com/tacet-chat/tacet/internal/roster"
+	"github.com/tacet-chat/tacet/internal/whisper"
 	"github.com/tacet-chat/tacet/internal/wire"
 )
 
@@ -53,10 +55,16 @@ func (d *device) claim(v roster.Statement) (*roster.Statement, group.Told) {
 // forge makes a group by hand, with an id and a state as one likes, and the Welcome of
 // somebody to its first epoch.
 func (d *device) forge(id, origin group.ID, state *roster.State, guest *device) (group.Tree, *group.Joining) {
+	tree, j, _ := d.forgeOwned(id, origin, state, guest)
+	return tree, j
+}
+
+// forgeOwned is forge with the private half of the forger's route.
+func (d *device) forgeOwned(id, origin group.ID, state *roster.State, guest *device) (group.Tree, *group.Joining, []byte) {
 	t := d.w.t
 	t.Helper()
 	env := group.Env{Now: d.w.now, Rand: d.w.rand}
-	_, pub, err := addr.NewOwner(d.w.rand)
+	owner, pub, err := addr.NewOwner(d.w.rand)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -94,7 +102,7 @@ func (d *device) forge(id, origin group.ID, state *roster.State, guest *device) 
 	if state.Sole == nil {
 		j.Receipt = d.w.realm.sign(wire.BlobID{9}, []byte("whatever")).Append(nil)
 	}
-	return tree, j
+	return tree, j, bytes.Clone(owner.Bytes())
 }
 
 func (d *device) toward(id group.ID) group.ID { return d.record(id).Rift.Toward }
@@ -203,6 +211,14 @@ func TestAJuniorLeavesNoSeniorOut(t *testing.T) {
 			t.Fatalf("%s goes where Ann is not to be", d.name)
 		}
 	}
+	// Nor does he rise by an order of his own.
+	s.Stay, s.New, s.Order = 3, group.ID{7}, []key.SignPublic{ben.person(), ann.person()}
+	_, told = ben.claim(s)
+	tell(ben, id, []group.Told{told}, cat)
+	if cat.toward(id) != (group.ID{}) {
+		t.Fatal("an order that is not the known one counts")
+	}
+	s.Order = []key.SignPublic{ann.person(), ben.person()}
 	// He names her, and never lets her in.
 	s.Stay, s.New = 3, group.ID{8}
 	_, told = ben.claim(s)
@@ -573,5 +589,53 @@ func TestStrangersStatementsAreNotKept(t *testing.T) {
 	r := ann.record(id)
 	if r.State != group.Active || r.Rift.Toward != (group.ID{}) {
 		t.Errorf("Ann goes somewhere: %+v", r.Rift)
+	}
+}
+
+// Where one device commits a member can hand somebody their own text as a commit: it is
+// none, and puts nobody outside.
+func TestAnOwnTextIsNoCommit(t *testing.T) {
+	w := newWorld(t, 212)
+	mal, ben := w.device("mal", nil), w.device("ben", nil)
+	w.stock(ben, mal)
+	sole, id := mal.id(), group.ID{7}
+	_, j, owner := mal.forgeOwned(id, id, &roster.State{Name: "walks", Home: w.realm.home, Class: 2, Born: 20833, Admins: []key.SignPublic{mal.person()}, Sole: &sole}, ben)
+	ben.hears(mal, group.WordWelcome, j)
+	n := len(w.cells)
+	w.text = nil
+	ben.send(id, "hello")
+	message := w.cells[n].copy.Payload
+	content := append(make([]byte, 24), word(0, map[int][]byte{0: message})[1:]...)
+	object := word(group.WordKind(group.ObjectBlob), map[int]any{0: uint64(1), 2: content})
+	e := ben.epoch(id, 1)
+	say := whisper.Line{Group: id, Epoch: 1, Secret: e.Whisper, Owner: owner}
+	for i, l := range e.Roster {
+		end := whisper.End{Leaf: l.Index, Device: l.Device, Route: addr.Public(e.Routes[i])}
+		if l.Device == sole {
+			say.From = end
+		} else {
+			say.To = end
+		}
+	}
+	of := uint16((len(object) + group.PieceRoom - 1) / group.PieceRoom)
+	var last error
+	for i := range of {
+		piece := group.Piece{Object: [16]byte{1}, Place: i, Of: of, Bytes: object[int(i)*group.PieceRoom : min(len(object), int(i+1)*group.PieceRoom)]}
+		said := group.Said{Kind: group.SaidPiece, Head: 1, Low: ^uint64(0), Mark: e.Mark, Body: piece.Append(nil)}
+		plain, err := said.Append(nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		payload, err := say.Seal(w.rand, append(plain, make([]byte, whisper.PlainSize-len(plain))...))
+		if err != nil {
+			t.Fatal(err)
+		}
+		last = ben.do(func(tx group.Tx) (*group.Change, error) {
+			_, ch, err := ben.eng.Take(tx, w.now, group.Arrival{Group: id, Epoch: 1, Payload: payload})
+			return ch, err
+		})
+	}
+	if !errors.Is(last, group.ErrSaid) || ben.record(id).State != group.Active {
+		t.Errorf("got %v, state %d", last, ben.record(id).State)
 	}
 }

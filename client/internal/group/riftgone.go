@@ -288,10 +288,7 @@ func (g *group) knows(root key.SignPublic) bool {
 		slices.ContainsFunc(g.r.Rift.Expect, func(l roster.Leaf) bool { return l.Root == root }) {
 		return true
 	}
-	epochs, err := g.epochs()
-	return err == nil && slices.ContainsFunc(epochs, func(e *Epoch) bool {
-		return slices.ContainsFunc(e.Roster, func(l roster.Leaf) bool { return l.Root == root })
-	})
+	return g.held(func(l roster.Leaf) bool { return l.Root == root })
 }
 
 // credible reports whether a removal can have been done without this device seeing

@@ -248,6 +248,9 @@ func (g *group) expectedBy(w *roster.Wish) (bool, error) {
 		return false, err
 	}
 	for _, e := range epochs {
+		if e, err = g.tx.Epoch(g.r.Old, e.Number); err != nil { // a list has no rosters
+			return false, err
+		}
 		for _, x := range e.Roster {
 			if _, in := leafOf(h.Roster, x.Device); !in && about(x) && (roll == nil || slices.Contains(roll.Members, x.Device)) && !g.wasRemoved(x.Device) {
 				return true, nil

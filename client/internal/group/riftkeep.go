@@ -116,20 +116,27 @@ func (l *line) keep(s *said, from Device) bool {
 func (l *line) stands(is func(roster.Leaf) bool) bool {
 	for _, id := range l.ids() {
 		g := l.groups[id]
-		epochs, err := g.epochs()
-		if err != nil {
-			continue
-		}
-		for _, e := range epochs {
-			if slices.ContainsFunc(e.Roster, is) {
-				return true
-			}
+		if g.held(is) {
+			return true
 		}
 		if slices.ContainsFunc(g.r.Rift.Expect, is) {
 			return true
 		}
 	}
 	return false
+}
+
+// held reports whether there is such a leaf in an epoch of the group that this device
+// holds.
+func (g *group) held(is func(roster.Leaf) bool) bool {
+	epochs, err := g.epochs()
+	if err != nil {
+		return false
+	}
+	return slices.ContainsFunc(epochs, func(e *Epoch) bool {
+		o, err := g.epoch(e.Number) // a list has no rosters
+		return err == nil && slices.ContainsFunc(o.Roster, is)
+	})
 }
 
 // prune stores a new statement with the group in which this device is, and drops what
