@@ -200,21 +200,26 @@ type AcceptOptions struct {
 
 // Status is the state of a profile.
 type Status struct {
-	Name      string    `json:"name,omitempty"`
-	Relay     string    `json:"relay"`
-	RelayKey  string    `json:"relay_key"`
-	Running   bool      `json:"running"`   // a process moves messages
-	Connected bool      `json:"connected"` // and has its relay
-	Trouble   string    `json:"trouble,omitempty"`
-	Proxy     string    `json:"proxy,omitempty"`
-	Waiting   int       `json:"waiting"`
-	Unread    int       `json:"unread"`
-	Requests  int       `json:"requests"`
-	Contacts  int       `json:"contacts"`
-	Groups    int       `json:"groups,omitempty"`
-	Silent    []string  `json:"silent,omitempty"` // contacts whose device does not answer just now
-	Exposure  string    `json:"exposure"`         // what the relay's operator could see, in one sentence
-	Manifest  time.Time `json:"manifest_until"`
+	Name      string `json:"name,omitempty"`
+	Relay     string `json:"relay"`
+	RelayKey  string `json:"relay_key"`
+	Running   bool   `json:"running"`   // a process moves messages
+	Connected bool   `json:"connected"` // and has its relay
+	Trouble   string `json:"trouble,omitempty"`
+	Proxy     string `json:"proxy,omitempty"`
+	Waiting   int    `json:"waiting"`
+	Unread    int    `json:"unread"`
+	Requests  int    `json:"requests"`
+	Contacts  int    `json:"contacts"`
+	Groups    int    `json:"groups,omitempty"`
+
+	// GroupsFailing are groups in which something cannot be done here, with the reason:
+	// it is tried again, and no other group waits for it.
+	GroupsFailing []string `json:"groups_failing,omitempty"`
+
+	Silent   []string  `json:"silent,omitempty"` // contacts whose device does not answer just now
+	Exposure string    `json:"exposure"`         // what the relay's operator could see, in one sentence
+	Manifest time.Time `json:"manifest_until"`
 	// Realms says of each relay that wants tokens what there is to pay it with.
 	Realms []RealmTokens `json:"realms,omitempty"`
 

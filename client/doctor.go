@@ -39,6 +39,9 @@ func (c *Client) Doctor(ctx context.Context) ([]Check, error) {
 	} else {
 		checks = append(checks, Check{"outbox", "ok", "nothing waits", ""})
 	}
+	for _, text := range st.GroupsFailing {
+		checks = append(checks, Check{"group", "fail", text, "other groups go on, and it is tried again; if it stays, ask an admin of the group to remove and add you"})
+	}
 	people, err := c.Contacts(ctx)
 	if err != nil {
 		return nil, err

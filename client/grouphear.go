@@ -3,6 +3,7 @@ package client
 import (
 	"context"
 	"errors"
+	"maps"
 	"time"
 
 	"github.com/tacet-chat/tacet/client/internal/contact"
@@ -20,11 +21,22 @@ func (g *groups) Take(tx convo.Tx, now time.Time, from *contact.Record, payload 
 	if !ok {
 		return vault.ErrTx
 	}
-	ch, err := g.engine.Hear(s, now, from.Sign, from.Root, payload)
-	if err != nil {
-		return heard(err)
+	var heard *group.Change
+	// What fails leaves nothing: the rest of the message is kept without it.
+	err := s.Try(func() (err error) {
+		heard, err = g.engine.Hear(s, now, from.Sign, from.Root, payload)
+		return err
+	})
+	switch {
+	case err == nil:
+		g.note(heard)
+	case errors.Is(err, group.ErrBusy):
+		return convo.ErrBusy
+	case ofStore(err):
+		return err
+	default: // it cannot be right: its author would try for ever
+		g.failedIn(group.ID{}, err)
 	}
-	g.note(ch)
 	return nil
 }
 
@@ -34,25 +46,82 @@ func (g *groups) Revoked(tx convo.Tx, now time.Time, _ key.SignPublic, m *manife
 	if !ok {
 		return vault.ErrTx
 	}
-	ch, err := g.engine.Manifest(s, now, m)
+	var heard *group.Change
+	err := s.Try(func() (err error) {
+		heard, err = g.engine.Manifest(s, now, m)
+		return err
+	})
 	if err != nil {
-		return heard(err)
+		return err // it was checked before: a group that cannot take it does so later
 	}
-	g.note(ch)
+	g.note(heard)
 	return nil
 }
 
-// heard says what an error of the engine means for the message that it was about: the
-// store's trouble, or that it cannot be taken now, has it offered again. What cannot be
-// right is acked and dropped: its author would try for ever.
-func heard(err error) error {
-	switch {
-	case errors.Is(err, group.ErrBusy):
-		return convo.ErrBusy
-	case ofStore(err):
-		return err
+// failedIn notes that something could not be done in a group, or, of no group, that a
+// word was not taken. What members say and what a realm answers may be wrong: that is
+// no failure of ours.
+func (g *groups) failedIn(id group.ID, err error) {
+	if group.Wrong(err) {
+		return
 	}
-	return nil
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.failing[id] = plain(err)
+}
+
+// tended notes in which groups a round over all of them failed.
+func (g *groups) tended(failed []group.Failed) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	maps.DeleteFunc(g.failing, func(id group.ID, _ string) bool { return id != group.ID{} })
+	for _, f := range failed {
+		g.failing[f.Group] = plain(f.Err)
+	}
+}
+
+// failures says which groups fail, by their names here, and why.
+func (g *groups) failures(tx vault.Store) (out []string, err error) {
+	g.mu.Lock()
+	failing := maps.Clone(g.failing)
+	g.mu.Unlock()
+	lines, err := tx.Lines()
+	if err != nil {
+		return nil, err
+	}
+	for _, l := range lines {
+		why, bad := failing[l.Group]
+		if delete(failing, l.Group); !bad {
+			if why, err = g.broken(tx, l.Group); err != nil {
+				return nil, err
+			}
+		}
+		if why != "" {
+			out = append(out, l.Name+": "+why)
+		}
+	}
+	for range failing { // what was said to us, and in groups without a conversation
+		out = append(out, "a word of somebody else's device could not be taken")
+		break
+	}
+	return out, nil
+}
+
+// broken says what a group lacks that it cannot go on without; empty: nothing.
+func (g *groups) broken(tx vault.Store, id group.ID) (string, error) {
+	r, err := tx.Group(id)
+	if errors.Is(err, group.ErrUnknown) {
+		return "", nil
+	}
+	if err != nil || r.State == group.Out || r.State == group.Replaced || r.State == group.Entering {
+		return "", err
+	}
+	switch _, err = tx.Epoch(id, r.Head); {
+	case errors.Is(err, group.ErrUnknown):
+		return "its newest state is not here", nil
+	default:
+		return "", err
+	}
 }
 
 // ofStore reports whether an error is the store's and not about what was to be taken.

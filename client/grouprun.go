@@ -68,6 +68,8 @@ type groups struct {
 	busy  map[slotKey]bool                // those under way
 	peer  map[group.Device]map[int64]bool // what stands for a device in the outbox, by group
 	seen  map[group.Device]time.Time      // when it was last heard of
+
+	failing map[group.ID]string // groups in which something failed since the last round, and why; zeros: words
 }
 
 // onceCopy is a copy that is no row, and when it goes.
@@ -92,8 +94,8 @@ type groupWork struct {
 }
 
 func newGroups(c *Client) *groups {
-	e := &group.Engine{Rand: c.opt.rand(), Crypto: group.MLS{}, Spread: c.opt.Spread}
-	return &groups{c: c, engine: e, real: e, crypto: e.Crypto, kick: make(chan struct{}, 1), call: map[slotKey]*group.SlotCall{}, busy: map[slotKey]bool{}, peer: map[group.Device]map[int64]bool{}, seen: map[group.Device]time.Time{}}
+	e := &group.Engine{Rand: c.opt.rand(), Crypto: group.MLS{}, Spread: c.opt.Spread, Fatal: ofStore}
+	return &groups{c: c, engine: e, real: e, crypto: e.Crypto, kick: make(chan struct{}, 1), call: map[slotKey]*group.SlotCall{}, busy: map[slotKey]bool{}, peer: map[group.Device]map[int64]bool{}, seen: map[group.Device]time.Time{}, failing: map[group.ID]string{}}
 }
 
 // begin starts to collect what a transaction wants. It is called with the vault's turn.
@@ -133,6 +135,9 @@ func (g *groups) settle(tx vault.Store, now time.Time, ch *convo.Change) (*convo
 	for len(w.changes) > 0 {
 		gch := w.changes[0]
 		w.changes = w.changes[1:]
+		for _, f := range gch.Failed {
+			g.failedIn(f.Group, f.Err)
+		}
 		w.any = true
 		if ch == nil {
 			ch = &convo.Change{}
@@ -426,6 +431,7 @@ func (g *groups) ask(ctx context.Context, all bool) error {
 			return nil, err
 		}
 		g.note(ch)
+		g.tended(ch.Failed)
 		if all {
 			if err := tx.ForgetSeen(now.Unix()/86400 - convo.SeenDays); err != nil {
 				return nil, err

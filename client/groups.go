@@ -540,5 +540,6 @@ func (g *groups) count(tx vault.Store, st *Status) error {
 		st.Waiting += len(waiting)
 		st.Groups++
 	}
-	return nil
+	st.GroupsFailing, err = g.failures(tx)
+	return err
 }

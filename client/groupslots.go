@@ -76,6 +76,7 @@ func (g *groups) answer(ctx context.Context, s *group.SlotCall) {
 		return nil, err
 	})
 	if err != nil && !ofStore(err) {
+		g.failedIn(s.Group, err)
 		return
 	}
 	if err != nil {
@@ -130,7 +131,7 @@ func slotTrouble(err error) group.Trouble {
 	switch {
 	case errors.Is(err, transport.ErrEmpty), errors.Is(err, transport.ErrSpent), errors.Is(err, transport.ErrOutside):
 		return group.Unpaid
-	case errors.Is(err, transport.ErrRefused), errors.Is(err, transport.ErrNothing):
+	case errors.Is(err, transport.ErrRefused), errors.Is(err, transport.ErrNothing), errors.Is(err, transport.ErrRoom):
 		return group.Refused
 	}
 	return group.Away

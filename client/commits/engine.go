@@ -28,7 +28,7 @@ type engine interface {
 
 // newEngine starts the engine of a device. What it knows is on the device's disk.
 func newEngine(w *world, n *node) engine {
-	return &group.Engine{Self: n.self, Rand: n.rand, Crypto: w.crypto, Live: 1800}
+	return &group.Engine{Self: n.self, Rand: n.rand, Crypto: w.crypto, Live: 1800, Fatal: func(error) bool { return true }}
 }
 
 var realMLS group.Crypto = group.MLS{}

@@ -169,6 +169,9 @@ var _ group.Tx = (*tx)(nil)
 
 func (s *store) begin() *tx { return &tx{s: s} }
 
+// Try runs f. Whatever fails in a run ends the whole transaction: see newEngine.
+func (t *tx) Try(f func() error) error { return f() }
+
 // undo is what a transaction wrote over.
 type undo struct {
 	table byte

@@ -48,6 +48,8 @@ var (
 	ErrTime = errors.New("signed time is too far from the local clock")
 	// ErrNothing: what was asked for is not there, or not any more.
 	ErrNothing = errors.New("nothing is there")
+	// ErrRoom: the other end has no room for it. It may have some later.
+	ErrRoom = errors.New("no room at the other end")
 	// ErrClosed: the transport was closed.
 	ErrClosed = errors.New("transport is closed")
 )

@@ -78,6 +78,9 @@ func statusText(dir string, st *client.Status, now time.Time) string {
 		}
 		rows = append(rows, []string{"silent", strings.Join(names, ", ")})
 	}
+	for _, t := range st.GroupsFailing {
+		rows = append(rows, text.Rows("group fails", text.Line(t), statusColumns)...)
+	}
 	if st.Proxy != "" {
 		rows = append(rows, []string{"proxy", text.Line(st.Proxy)})
 	}

@@ -47,6 +47,9 @@ type Engine struct {
 	// Spread is over how long commits of adds and settings are spread, so that devices
 	// seldom race. Zero: 30 s; below zero: none waits.
 	Spread time.Duration
+	// Fatal reports whether an error is the store's, and not of one group: it ends the
+	// call. Of all else that fails in one group the others hear nothing. Nil: none is.
+	Fatal func(error) bool
 }
 
 // Self is who this device is.
@@ -101,6 +104,10 @@ type Tx interface {
 	PutNote(name string, value []byte) error
 	DeleteNotes(prefix string) error       // all whose names begin so
 	Notes(prefix string) ([]string, error) // names, ascending
+
+	// Try runs f. What f put is undone if it fails, and the transaction goes on: its
+	// error is returned as it is.
+	Try(f func() error) error
 }
 
 // Arrival is something that reached this device for a group.
@@ -189,6 +196,7 @@ type Change struct {
 	Routes  bool      // the set of own addresses changed
 	Heard   []Device  // devices that just proved to be there
 	Next    time.Time // when Tick wants to be called, zero: no earlier than was said before
+	Failed  []Failed  // groups in which something failed; the others went on
 }
 
 // Meeting is an introduction that a member gave to this device (convo's Meet): whose

@@ -10,7 +10,8 @@ import (
 
 // Manifest takes a newer manifest of a person, whose chain the caller checked: devices
 // that are revoked in it are to leave every group. Of one's own person a newer manifest
-// goes into the own leaf with the next own path.
+// goes into the own leaf with the next own path. A group that cannot take it now does so
+// at a later Tick.
 //
 // It fails with roster.ErrEvidence for a manifest that its root did not sign.
 //
@@ -28,18 +29,25 @@ func (e *Engine) Manifest(tx Tx, now time.Time, m *manifest.Manifest) (*Change, 
 		if r.State == Out || r.State == Replaced || r.State == Entering {
 			continue
 		}
-		g := &group{work: w, r: r, open: map[uint64]*opened{}}
-		if err := g.revokedIn(m); err != nil {
-			return nil, err
+		done, err := w.apart(r, func(g *group) error { return g.hearManifest(m) })
+		if err == nil && !done {
+			err = tx.PutNote(laterNote(r.ID, m.Root), m.Append(nil))
 		}
-		if err := g.due(false); err != nil {
-			return nil, err
-		}
-		if err := g.save(); err != nil {
+		if err != nil {
 			return nil, err
 		}
 	}
 	return w.ch, nil
+}
+
+func (g *group) hearManifest(m *manifest.Manifest) error {
+	if err := g.revokedIn(m); err != nil {
+		return err
+	}
+	if err := g.due(false); err != nil {
+		return err
+	}
+	return g.save()
 }
 
 func (g *group) revokedIn(m *manifest.Manifest) error {

@@ -141,22 +141,25 @@ func (w *work) addLacking(of Device) error {
 		if i < 0 || r.State == Out || r.State == Replaced || r.State == Entering {
 			continue
 		}
-		g := &group{work: w, r: r, open: map[uint64]*opened{}}
-		l := r.Lacking[i]
-		r.Lacking = slices.Delete(r.Lacking, i, i+1)
-		err := g.want(roster.Wish{Kind: roster.Add, Root: l.Root, Device: l.Device})
-		switch {
-		case errors.Is(err, roster.ErrRefused):
-			g.event(Event{Group: r.ID, Origin: r.Origin, Kind: EventRefused, By: w.me(), ByRoot: w.Self.Manifest.Root, Wish: roster.Add,
-				About: []Device{l.Root}, Devices: []Device{l.Device}, Text: err.Error()})
-		case err != nil:
-			return err
-		}
-		if err := g.save(); err != nil {
+		if _, err := w.apart(r, func(g *group) error { return g.addLacking(i) }); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+func (g *group) addLacking(i int) error {
+	l := g.r.Lacking[i]
+	g.r.Lacking = slices.Delete(g.r.Lacking, i, i+1)
+	err := g.want(roster.Wish{Kind: roster.Add, Root: l.Root, Device: l.Device})
+	switch {
+	case errors.Is(err, roster.ErrRefused):
+		g.event(Event{Group: g.r.ID, Origin: g.r.Origin, Kind: EventRefused, By: g.me(), ByRoot: g.Self.Manifest.Root, Wish: roster.Add,
+			About: []Device{l.Root}, Devices: []Device{l.Device}, Text: err.Error()})
+	case err != nil:
+		return err
+	}
+	return g.save()
 }
 
 // lack notes that a device is to be added once it gave a key package, and asks it.

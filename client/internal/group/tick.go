@@ -5,7 +5,8 @@ import (
 )
 
 // Tick does what its time has come for, in all groups. It may be called as often as
-// one likes; Change.Next says when it wants to be called at the latest.
+// one likes; Change.Next says when it wants to be called at the latest. A group in which
+// that fails stays as it was and is named in Change.Failed; the others go on.
 func (e *Engine) Tick(tx Tx, now time.Time) (*Change, error) { return e.tick(tx, now, false) }
 
 // Due is Tick after a start: what was asked for before and nobody answered is asked
@@ -20,41 +21,42 @@ func (e *Engine) tick(tx Tx, now time.Time, anew bool) (*Change, error) {
 		return nil, err
 	}
 	for _, r := range all {
-		g, err := w.load(r.ID) // another group of its line may have changed it
-		if err != nil {
-			return nil, err
-		}
-		if g.r.State == Replaced {
-			if err := g.fade(); err != nil {
-				return nil, err
-			}
-		}
-		if g.r.State == Out || g.r.State == Replaced {
-			continue
-		}
-		if g.r.State == Entering {
-			if err := g.askEntry(); err != nil {
-				return nil, err
-			}
-			if err := g.save(); err != nil {
-				return nil, err
-			}
-			continue
-		}
-		if anew {
-			if err := g.anew(); err != nil {
-				return nil, err
-			}
-		}
-		if err := g.due(anew); err != nil {
-			return nil, err
-		}
-		if err := g.save(); err != nil {
+		if _, err := w.apart(r, func(g *group) error { return g.tick(anew) }); err != nil {
 			return nil, err
 		}
 	}
+	if err := w.later(); err != nil {
+		return nil, err
+	}
 	w.ch.Routes = w.ch.Routes || anew
 	return w.ch, nil
+}
+
+// tick does what its time has come for in one group.
+func (g *group) tick(anew bool) error {
+	if g.r.State == Replaced {
+		if err := g.fade(); err != nil {
+			return err
+		}
+	}
+	if g.r.State == Out || g.r.State == Replaced {
+		return nil
+	}
+	if g.r.State == Entering {
+		if err := g.askEntry(); err != nil {
+			return err
+		}
+		return g.save()
+	}
+	if anew {
+		if err := g.anew(); err != nil {
+			return err
+		}
+	}
+	if err := g.due(anew); err != nil {
+		return err
+	}
+	return g.save()
 }
 
 // anew is what a start asks for.

@@ -81,6 +81,9 @@ type device struct {
 	after  bool
 	calls  int
 	routed int // calls when known was read
+
+	failed  []group.Failed
+	mayFail bool // what fails in one group is what the test is about
 	known  []group.OwnRoute
 }
 
@@ -251,6 +254,11 @@ func (d *device) changed(ch *group.Change, boom bool) {
 	}
 	d.events = append(d.events, ch.Events...)
 	d.meets = append(d.meets, ch.Meets...)
+	for _, f := range ch.Failed {
+		if d.failed = append(d.failed, f); !d.mayFail {
+			d.w.t.Errorf("%s: group %x: %v", d.name, f.Group[:4], f.Err)
+		}
+	}
 	for _, k := range ch.Removed {
 		delete(d.rows, k)
 	}

@@ -87,7 +87,7 @@ func TestReceiptsThatDoNotFit(t *testing.T) {
 		"too short":           {200, func(f *fake) []byte { return f.receipt(p.ID, p.Content)[:127] }, nil},
 		"too long":            {200, func(f *fake) []byte { return append(f.receipt(p.ID, p.Content), 0) }, nil},
 		"used up":             {410, func(f *fake) []byte { return f.receipt(p.ID, p.Content) }, relay.ErrTaken},
-		"no room":             {507, func(f *fake) []byte { return []byte("no room") }, nil},
+		"no room":             {507, func(f *fake) []byte { return []byte("no room") }, transport.ErrRoom},
 		"limit":               {429, func(f *fake) []byte { return []byte("later") }, nil},
 		"malformed":           {400, func(f *fake) []byte { return bytes.Repeat([]byte("x"), 4096) }, transport.ErrRefused},
 		"redirect":            {307, func(f *fake) []byte { return nil }, nil},

@@ -57,7 +57,7 @@ func statusError(status int) error {
 	case status == http.StatusGone:
 		return &fault{text: "the relay does not have this any more", kind: transport.ErrNothing}
 	case status == http.StatusInsufficientStorage:
-		return &fault{text: "the relay has no room"}
+		return &fault{text: "the relay has no room", kind: transport.ErrRoom}
 	case status >= 400 && status < 500:
 		return refused(http.StatusText(status))
 	case status >= 500:

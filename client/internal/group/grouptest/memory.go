@@ -49,6 +49,16 @@ func (m *Memory) Update(f func(group.Tx) error) error {
 	return nil
 }
 
+// Try runs f, and undoes what it put if it fails.
+func (t *memoryTx) Try(f func() error) error {
+	before := maps.Clone(t.data)
+	err := f()
+	if err != nil {
+		t.data = before
+	}
+	return err
+}
+
 // Clone is a copy of the store as it is: a disk that can be put back.
 func (m *Memory) Clone() *Memory {
 	m.mu.Lock()

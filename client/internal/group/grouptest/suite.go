@@ -20,6 +20,7 @@ func Run(t *testing.T, make func(t *testing.T) Store) {
 		{"what is unknown", unknown},
 		{"records are copies", copies},
 		{"a refused transaction leaves nothing", rollback},
+		{"a part that failed leaves nothing", part},
 		{"epochs come in order and without secrets", epochs},
 		{"parts of an epoch change on their own", parts},
 		{"who was there when a message was written", saw},
@@ -48,6 +49,44 @@ func isUnknown(err error) error {
 }
 
 var errRefused = errors.New("refused")
+
+func part(t *testing.T, s Store) {
+	put := func(tx group.Tx, n byte) error { return tx.PutGroup(&group.Record{ID: group.ID{n}, Name: "g"}) }
+	update(t, s, func(tx group.Tx) error {
+		if err := put(tx, 1); err != nil {
+			return err
+		}
+		err := tx.Try(func() error {
+			if err := errors.Join(put(tx, 2), tx.DeleteGroup(group.ID{1}), tx.PutNote("a/b/c", []byte{1})); err != nil {
+				return err
+			}
+			if err := tx.Try(func() error { return put(tx, 3) }); err != nil {
+				return err
+			}
+			return errRefused
+		})
+		if !errors.Is(err, errRefused) {
+			t.Errorf("got %v, want what the part failed with", err)
+		}
+		if err := tx.Try(func() error { return put(tx, 4) }); err != nil {
+			return err
+		}
+		return put(tx, 5)
+	})
+	update(t, s, func(tx group.Tx) error {
+		var got []byte
+		all, err := tx.Groups()
+		for _, r := range all {
+			got = append(got, r.ID[0])
+		}
+		slices.Sort(got)
+		if !slices.Equal(got, []byte{1, 4, 5}) {
+			t.Errorf("got groups %d, want 1, 4 and 5", got)
+		}
+		_, noted := tx.Note("a/b/c")
+		return errors.Join(err, isUnknown(noted))
+	})
+}
 
 func unknown(t *testing.T, s Store) {
 	update(t, s, func(tx group.Tx) error {
