@@ -132,6 +132,7 @@ type Contact struct {
 	Waiting  int       `json:"waiting"`           // messages to them that no device has acked
 	Unread   int       `json:"unread"`
 	Since    time.Time `json:"since"`
+	Addable  bool      `json:"addable,omitempty"` // to a group, while their devices are away
 	Devices  int       `json:"devices,omitempty"` // how many they have, if there are several
 	Muted    time.Time `json:"muted,omitzero"`    // until when nobody is told that they wrote
 	Draft    string    `json:"draft,omitempty"`   // what is written to them and not sent

@@ -98,6 +98,9 @@ func shownContact(s vault.Store, r *contact.Record) (Contact, error) {
 	if len(devices) > 1 {
 		c.Devices = len(devices)
 	}
+	if c.Addable, err = addable(s, r, devices); err != nil {
+		return Contact{}, err
+	}
 	if c.Muted, c.Draft, err = convo.Kept(s, r.Root); err != nil {
 		return Contact{}, err
 	}

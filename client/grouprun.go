@@ -42,6 +42,7 @@ type groupEngine interface {
 	Current(tx group.Tx, origin group.ID) (group.ID, error)
 	Packages(tx group.Tx, now time.Time, to group.Device, n int) ([]byte, error)
 	Handover(tx group.Tx, now time.Time, id group.ID) (*group.Record, error)
+	Supply(tx group.Tx, now time.Time, to []group.Unmet, most int) (*group.Change, bool, error)
 	Unmet(tx group.Tx, met func(root key.SignPublic, d group.Device) (bool, error)) ([]group.Unmet, error)
 	Shown(tx group.Tx, root key.SignPublic, d group.Device) (*manifest.Manifest, int, error)
 	Introduce(tx group.Tx, now time.Time, id group.ID, to group.Device, introduction []byte) (*group.Change, error)
@@ -62,6 +63,7 @@ type groups struct {
 	kick  chan struct{} // capacity 1
 	mu    sync.Mutex    // guards the rest
 	next  time.Time     // when the engine wants to be asked; zero: not known
+	stock time.Time     // when stocks are looked at next
 	intro time.Time     // when members are introduced next
 	once  []onceCopy
 	call  map[slotKey]*group.SlotCall     // that wait
@@ -340,6 +342,7 @@ func (g *groups) run(ctx context.Context) error {
 	g.mu.Lock()
 	g.next, g.intro, g.once, g.busy = time.Time{}, time.Time{}, nil, map[slotKey]bool{}
 	clear(g.call)
+	g.stock = time.Now().Add(g.stockAfter())
 	g.mu.Unlock()
 	var looked time.Time
 	timer := time.NewTimer(0)
@@ -359,10 +362,12 @@ func (g *groups) run(ctx context.Context) error {
 			}
 			looked = now // a look that failed comes again with the next tick
 		}
-		if err := g.introductions(ctx); fatal(err) {
-			return err
-		} else if err != nil && ctx.Err() == nil {
-			g.c.note(err)
+		for _, f := range []func(context.Context) error{g.introductions, g.supply} {
+			if err := f(ctx); fatal(err) {
+				return err
+			} else if err != nil && ctx.Err() == nil {
+				g.c.note(err)
+			}
 		}
 		g.put(ctx, &all, puts)
 		g.decide(ctx, &all, calls)
@@ -455,6 +460,9 @@ func (g *groups) wait(now, looked time.Time) time.Duration {
 	}
 	if g.intro.Before(next) {
 		next = g.intro
+	}
+	if g.c.opt.Stock != 0 && g.stock.Before(next) {
+		next = g.stock
 	}
 	for _, k := range g.once {
 		if k.at.Before(next) {

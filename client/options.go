@@ -133,6 +133,10 @@ type Options struct {
 	Boundary func(name string)
 	// AckMean is the mean delay of acks; zero means 5 s (the everyday preset).
 	AckMean time.Duration
+	// Stock is within which time contacts are given key packages ahead, so that they can
+	// add this device to groups while it is away: about 15 cells a contact, and again in
+	// two months. Zero: only who asks gets some. Below zero: at once.
+	Stock time.Duration
 	// Spread is over how long this device spreads changes of groups that it commits, so
 	// that members seldom race; zero means 30 s, below zero none waits.
 	Spread time.Duration

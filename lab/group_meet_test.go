@@ -82,3 +82,31 @@ func (c *circle) change(who string, g client.GroupChange) {
 		c.t.Fatal(err)
 	}
 }
+
+// TestSomebodyAwayIsAdded has Ada add somebody who is away, by what their device gave
+// hers before: he is a member at once, and reads what she said when he comes back.
+func TestSomebodyAwayIsAdded(t *testing.T) {
+	if testing.Short() {
+		t.Skip("SKIPPED 1 group of somebody who is away: short")
+	}
+	t.Parallel()
+	c := newCircle(t)
+	c.stock = -1
+	c.enter("Bob")
+	acquaint(t, c.people["Ada"], c.people["Bob"], "hello Ada")
+	c.until("Ada to have what she needs to add Bob", func() bool {
+		all, err := c.people["Ada"].Contacts(t.Context())
+		return err == nil && len(all) == 1 && all[0].Addable
+	})
+	c.quiet()
+	c.leave("Bob")
+	if _, err := c.people["Ada"].CreateGroup(t.Context(), client.GroupOptions{Name: "walkers", People: []string{"Bob"}}); err != nil {
+		t.Fatal(err)
+	}
+	c.members("walkers", "Ada", "Ada") // two are in it
+	if _, err := c.people["Ada"].Send(t.Context(), client.Outgoing{To: "walkers", Text: "are you there?"}); err != nil {
+		t.Fatal(err)
+	}
+	c.run("Bob")
+	c.until("Bob to read it", func() bool { return c.got("Bob", "are you there?") == 1 })
+}

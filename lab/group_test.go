@@ -24,6 +24,7 @@ type circle struct {
 	data   string
 	people map[string]*client.Client
 	stop   map[string]func()
+	stock  time.Duration // client.Options.Stock
 }
 
 // from is where people are.
@@ -59,7 +60,7 @@ func (c *circle) enter(name string) {
 	if !here(from[name]) {
 		c.t.Fatalf("this system has no address %s to tell people apart by", from[name])
 	}
-	o := client.Options{Dir: c.t.TempDir() + "/p", Passphrase: []byte("x"), Network: wayFrom(from[name]), WeakVault: true, AckMean: 50 * time.Millisecond, Spread: -1, Brief: true}
+	o := client.Options{Dir: c.t.TempDir() + "/p", Passphrase: []byte("x"), Network: wayFrom(from[name]), WeakVault: true, AckMean: 50 * time.Millisecond, Spread: -1, Brief: true, Stock: c.stock}
 	if _, err := client.Create(c.t.Context(), o, client.NewProfile{Name: name, Relay: c.tap.Name()}); err != nil {
 		c.t.Fatal(err)
 	}

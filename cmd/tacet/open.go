@@ -197,6 +197,10 @@ func (p *profile) dial(ctx context.Context) (bool, error) {
 	return true, nil
 }
 
+// stockWithin is within which time contacts get what they need to add this device to
+// groups while it is away.
+const stockWithin = 10 * time.Minute
+
 // take opens the profile in this process, and answers for it from then on.
 func (p *profile) take(ctx context.Context) error {
 	network, err := p.a.network(p.dir)
@@ -216,7 +220,7 @@ func (p *profile) take(ctx context.Context) error {
 		return err
 	}
 	p.a.progress.Start("opening the profile")
-	c, err := client.Open(ctx, client.Options{Dir: p.dir, Passphrase: secret, Network: network, Park: park, Brief: p.mode == hasty})
+	c, err := client.Open(ctx, client.Options{Dir: p.dir, Passphrase: secret, Network: network, Park: park, Brief: p.mode == hasty, Stock: stockWithin})
 	if err != nil {
 		return err
 	}

@@ -198,6 +198,7 @@ type OwnPackage struct {
 	Owner   []byte   `cbor:"3,keyasint"` // private half of the leaf's route
 	For     Device   `cbor:"4,keyasint"` // who was given it
 	Born    int64    `cbor:"5,keyasint"`
+	Suite   Suite    `cbor:"6,keyasint"`
 }
 
 // Package is one of somebody else's.

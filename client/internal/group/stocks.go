@@ -20,6 +20,9 @@ const (
 	// stockLife is how old a package of a stock may be: its maker's clock and ours
 	// differ, and it has to reach the group before it ends.
 	stockLife = PackageLife - 7*24*time.Hour
+	// stockFresh is how old the packages are that count as a stock: then others follow,
+	// while these are good still.
+	stockFresh = 60 * 24 * time.Hour
 )
 
 // Packages makes n key packages of each suite for one device, and returns the word
@@ -29,6 +32,49 @@ const (
 // spec: group.md#key-packages
 func (e *Engine) Packages(tx Tx, now time.Time, to Device, n int) ([]byte, error) {
 	return e.work(tx, now).packages(to, n, SuiteHybrid, SuiteClassic)
+}
+
+// Supply gives devices what is missing in the stocks that they have of ours: of each
+// suite those that were used or grew old. It makes at most so many packages in one call,
+// and reports whether there is more to do.
+//
+// spec: group.md#key-packages
+func (e *Engine) Supply(tx Tx, now time.Time, to []Unmet, most int) (ch *Change, more bool, err error) {
+	w := e.work(tx, now)
+	all, err := tx.OwnPackages()
+	if err != nil {
+		return nil, false, err
+	}
+	type kind struct {
+		of Device
+		s  Suite
+	}
+	have := map[kind]int{}
+	for _, o := range all {
+		if w.unix()-o.Born < seconds(stockFresh) {
+			have[kind{o.For, o.Suite}]++
+		}
+	}
+	for _, d := range to {
+		var s Stock
+		for _, suite := range []Suite{SuiteHybrid, SuiteClassic} {
+			for n := have[kind{d.Device, suite}]; n < StockSize; n++ {
+				if most--; most < 0 {
+					more = true
+					break
+				}
+				o, err := w.newPackage(d.Device, suite)
+				if err != nil {
+					return nil, false, err
+				}
+				s.Packages = append(s.Packages, o.Public)
+			}
+		}
+		if len(s.Packages) > 0 {
+			w.word(d.Device, d.Root, encode(WordPackages, &s))
+		}
+	}
+	return w.ch, more, w.prunePackages()
 }
 
 func (w *work) packages(to Device, n int, suites ...Suite) ([]byte, error) {
@@ -71,7 +117,7 @@ func (w *work) packageFor(to Device, s Suite, in ID, was *roster.Credential) (*O
 	if err != nil {
 		return nil, err
 	}
-	o := &OwnPackage{Hash: sha256.Sum256(public), Public: public, Secrets: secrets, Owner: owner, For: to, Born: w.unix()}
+	o := &OwnPackage{Hash: sha256.Sum256(public), Public: public, Secrets: secrets, Owner: owner, For: to, Born: w.unix(), Suite: s}
 	return o, w.tx.PutOwnPackage(o)
 }
 
