@@ -76,7 +76,7 @@ name, write group:NAME or person:NAME.`,
 		func(ctx context.Context, p *profile, args []string) error {
 			return a.changeGroup(ctx, p, client.GroupChange{Group: args[0], Action: client.GroupRename, Name: args[1]})
 		}, hasty)
-	add("timer GROUP TIME", "Let messages disappear after a time, for all members; off ends that", "  tacet group timer Walkers 7d", cobra.ExactArgs(2),
+	add("timer GROUP TIME", "Agree on a time after which messages are to disappear (no device deletes by it yet); off ends that", "  tacet group timer Walkers 7d", cobra.ExactArgs(2),
 		func(ctx context.Context, p *profile, args []string) error {
 			d, err := text.ParseDuration(args[1])
 			if args[1] == "off" {
