@@ -44,13 +44,22 @@ func (l *linker) run(ctx context.Context) error {
 		case errors.Is(err, ErrNoLink):
 			next = linkIdle
 		case err != nil:
-			l.say(plain(err))
+			l.say(linkTrouble(err))
 			next = linkRetry
 		default:
 			l.say("")
 		}
 		timer.Reset(next)
 	}
+}
+
+// linkTrouble says why a link does not go on. What is no fault of the network is not
+// called one.
+func linkTrouble(err error) string {
+	if s := plain(err); s != plain(ErrNetwork) || errors.Is(err, ErrNetwork) {
+		return s
+	}
+	return "something on this device keeps it from going on, and it is tried again; if that does not help, `tacet device link --cancel` and a new code begin it anew"
 }
 
 func (l *linker) say(trouble string) {

@@ -69,7 +69,18 @@ func (s *Stage) words(ctx context.Context, link string) (all []hunt.Needle, err 
 	}
 	add("safety number", safety.Text)
 	add("safety number", strings.ReplaceAll(safety.Text, " ", ""))
-	for _, p := range []*Person{s.Ada, s.Bob} {
+	people := []*Person{s.Ada, s.Bob}
+	if s.Cy != nil {
+		people = append(people, s.Cy)
+		groups, err := s.Cy.ask(ctx, ask{Do: "groups"})
+		if err != nil {
+			return nil, err
+		}
+		for _, g := range groups.Groups {
+			add("name of a group", g.Name)
+		}
+	}
+	for _, p := range people {
 		add("name", p.Name)
 		p.mu.Lock()
 		add("recovery words of "+p.Name, strings.Join(p.words, " "))

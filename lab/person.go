@@ -25,6 +25,7 @@ type Person struct {
 	p       *process   // nil before the first start
 	frozen  bool
 	words   []string
+	digits  string        // that a device which joins shows
 	ready   chan struct{} // closed when the process that runs is ready
 	next    int
 	answers map[int]chan told
@@ -112,6 +113,9 @@ func (p *Person) hear(line []byte, ready chan struct{}) {
 	}
 	if t.Words != nil {
 		p.words = t.Words
+	}
+	if t.Digits != "" {
+		p.digits = t.Digits
 	}
 	if t.Ready {
 		close(ready)
@@ -369,6 +373,25 @@ func (p *Person) Await(ctx context.Context, within time.Duration, ok func(client
 		case <-news:
 		case <-ctx.Done():
 			return client.Event{}, fmt.Errorf("waiting for %s: %w", p.Name, ctx.Err())
+		}
+	}
+}
+
+// Digits waits until the process shows what is to be compared on another device.
+func (p *Person) Digits(ctx context.Context, within time.Duration) (string, error) {
+	ctx, stop := context.WithTimeout(ctx, within)
+	defer stop()
+	for {
+		p.mu.Lock()
+		news, digits := p.news, p.digits
+		p.mu.Unlock()
+		if digits != "" {
+			return digits, nil
+		}
+		select {
+		case <-news:
+		case <-ctx.Done():
+			return "", fmt.Errorf("waiting for the digits of %s: %w", p.Name, ctx.Err())
 		}
 	}
 }

@@ -24,6 +24,7 @@ type personOrder struct {
 	Spread     time.Duration `json:"spread,omitempty"`
 	After      int64         `json:"after"` // events up to this number were told before
 	Brief      bool          `json:"brief,omitempty"`
+	Join       string        `json:"join,omitempty"` // the code of a link: the profile becomes a device of whoever made it
 	Fall       Fall          `json:"fall"`
 }
 
@@ -50,7 +51,8 @@ type (
 		ID       int              `json:"id,omitempty"`
 		Err      string           `json:"err,omitempty"`
 		Ready    bool             `json:"ready,omitempty"`
-		Words    []string         `json:"words,omitempty"` // recovery words of a profile just made
+		Words    []string         `json:"words,omitempty"`  // recovery words of a profile just made
+		Digits   string           `json:"digits,omitempty"` // to be compared, of a device that joins
 		Text     string           `json:"text,omitempty"`
 		Event    *client.Event    `json:"event,omitempty"`
 		Events   []client.Event   `json:"events,omitempty"`
@@ -80,6 +82,17 @@ func playPerson(in *bufio.Reader, out *speaker) error {
 	ctx, stop := context.WithCancel(context.Background())
 	defer stop()
 	c, err := client.Open(ctx, opt)
+	if errors.Is(err, client.ErrMissing) && o.Join != "" {
+		j := client.JoinOptions{Code: o.Join, Name: o.Name, RelayOnly: true, Progress: func(p client.JoinProgress) {
+			if p.Stage == client.JoinDigits {
+				out.say(told{Digits: p.Digits})
+			}
+		}}
+		if err := client.Join(ctx, opt, j); err != nil {
+			return err
+		}
+		c, err = client.Open(ctx, opt)
+	}
 	if errors.Is(err, client.ErrMissing) {
 		var words []string
 		if words, err = client.Create(ctx, opt, client.NewProfile{Name: o.Name, Relay: o.Relay}); err != nil {
@@ -214,6 +227,18 @@ func (a *actor) do(ctx context.Context, q ask) (t told) {
 		t.Contacts, err = a.c.Contacts(ctx)
 	case "gather":
 		_, err = a.c.CreateGroup(ctx, client.GroupOptions{Name: q.Who, People: q.Texts})
+	case "promote":
+		_, err = a.c.ChangeGroup(ctx, client.GroupChange{Group: q.Who, Action: client.GroupPromote, Who: q.Text})
+	case "timer":
+		_, err = a.c.ChangeGroup(ctx, client.GroupChange{Group: q.Who, Action: client.GroupTimer, Timer: q.Every})
+	case "link":
+		if _, err = a.c.StartLink(ctx, client.LinkOptions{RelayOnly: true}); err == nil {
+			t.Text, err = linkCode(ctx, a.c)
+		}
+	case "confirm":
+		_, err = a.c.ConfirmLink(ctx, q.Text)
+	case "cut off":
+		_, err = a.c.RevokeDevice(ctx, q.Who)
 	case "name":
 		_, err = a.c.ChangeGroup(ctx, client.GroupChange{Group: q.Who, Action: client.GroupRename, Name: q.Text})
 	case "groups":
@@ -227,6 +252,15 @@ func (a *actor) do(ctx context.Context, q ask) (t told) {
 		t.Err = err.Error()
 	}
 	return t
+}
+
+// linkCode waits until a link can be joined, and returns its code.
+func linkCode(ctx context.Context, c *client.Client) (string, error) {
+	l, err := c.LinkState(ctx)
+	for err == nil && !l.Online {
+		l, err = c.AwaitLink(ctx, l.Version)
+	}
+	return l.Code, err
 }
 
 // talk sends texts in order, leaving out those that are in the vault already:

@@ -22,6 +22,7 @@ type Stage struct {
 	Tap    *Tap
 	Ada    *Person
 	Bob    *Person
+	Cy     *Person // nil until a story needs a third
 
 	log *os.File // what the relay has to say
 }
@@ -148,7 +149,7 @@ func (s *Stage) join(ctx context.Context, link, text string) error {
 // wrong in any of the processes.
 func (s *Stage) Close() error {
 	var errs []error
-	for _, p := range []*Person{s.Ada, s.Bob} {
+	for _, p := range []*Person{s.Ada, s.Bob, s.Cy} {
 		if p != nil {
 			errs = append(errs, p.Stop())
 		}

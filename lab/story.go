@@ -34,7 +34,9 @@ type story struct {
 	link  string        // of the invite that was used
 	keys  []hunt.Needle // of both people
 
-	audited bool // an audit belongs to the story
+	audited bool         // an audit belongs to the story
+	options StageOptions // of this stage
+	tablet  *Person      // Ada's second device, if there is one
 }
 
 // TellOptions say how a story is told.
@@ -48,8 +50,8 @@ type TellOptions struct {
 // last line counts what the processes reported.
 func Tell(ctx context.Context, out io.Writer, o TellOptions) error {
 	t := &story{ctx: ctx, out: out, style: text.Style{On: o.Colour}, audited: o.Audit}
-	t.plain("Tacet: two people and a relay, on this machine and for the length of this story.")
-	stageOptions := StageOptions{AckMean: storyAck, Record: true, Seed: 1}
+	t.plain("Tacet: two people, later three, and a relay, on this machine and for the length of this story.")
+	stageOptions := StageOptions{AckMean: storyAck, Record: true, Seed: 1, Spread: -1}
 	if o.Audit {
 		stageOptions.Config = `roles = ["live", "blob", "park"]`
 	}
@@ -57,7 +59,7 @@ func Tell(ctx context.Context, out io.Writer, o TellOptions) error {
 	if err != nil {
 		return err
 	}
-	t.Stage = stage
+	t.Stage, t.options = stage, stageOptions
 	err = t.play()
 	tally, counted := t.count()
 	t.check(stage.Close(), "ending the processes")
@@ -78,7 +80,7 @@ func Tell(ctx context.Context, out io.Writer, o TellOptions) error {
 
 // play plays all scenes. An error ends the story; what is merely wrong does not.
 func (t *story) play() error {
-	scenes := []func() error{t.meet, t.live, t.frozen, t.away, t.crash, t.relayDies, t.sightings}
+	scenes := []func() error{t.meet, t.live, t.frozen, t.away, t.crash, t.relayDies, t.group, t.device, t.sightings}
 	if t.audited {
 		scenes = append(scenes, t.parked)
 	}
@@ -106,18 +108,53 @@ func (n Tally) Good() bool { return n.Sent > 0 && n.Delivered == n.Sent && n.Los
 // its author has it as on their device, and the other has it and was shown it.
 // What is not delivered and not waiting in an outbox is lost.
 func (s *Stage) Count(ctx context.Context) (n Tally, err error) {
-	for _, pair := range [][2]*Person{{s.Ada, s.Bob}, {s.Bob, s.Ada}} {
-		sent, err := pair[0].Read(ctx)
-		if err != nil {
+	people := []*Person{s.Ada, s.Bob}
+	if s.Cy != nil {
+		people = append(people, s.Cy)
+	}
+	read := map[*Person][]client.Event{}
+	for _, p := range people {
+		if read[p], err = p.Read(ctx); err != nil {
 			return n, err
 		}
-		got, err := pair[1].Read(ctx)
-		if err != nil {
-			return n, err
+	}
+	for _, from := range people {
+		for _, to := range people {
+			if from != to {
+				n.add(between(read[from], from, to), between(read[to], to, from), to.shown())
+			}
 		}
-		n.add(sent, got, pair[1].shown())
 	}
 	return n, nil
+}
+
+// between leaves those of somebody's events that somebody else has to do with: a
+// message in a group is one to each of its members.
+func between(all []client.Event, whose, other *Person) (some []client.Event) {
+	for _, e := range all {
+		if e.State == client.Elsewhere {
+			continue // another device of theirs sent it, and counts it
+		}
+		if e.GroupID != 0 && e.Out && e.State == client.OnDevice && e.Reached < e.Of {
+			e.State = client.Live // not everybody's device has it
+		}
+		if e.GroupID != 0 && e.Out || callsFirst(e, other) {
+			some = append(some, e)
+		}
+	}
+	return some
+}
+
+// callsFirst reports whether an event is of or with somebody, by the first of their
+// names, whatever the rest is called.
+func callsFirst(e client.Event, p *Person) bool {
+	first, _, _ := strings.Cut(strings.ToLower(p.Name), " ")
+	with := e.Contact
+	if e.GroupID != 0 {
+		with = e.From
+	}
+	now, _, _ := strings.Cut(strings.ToLower(with), " ")
+	return now == first
 }
 
 // add counts one direction. The same text may have been sent more than once.
@@ -216,8 +253,11 @@ func (s *Stage) way(p *Person, e client.Event) string {
 
 // called is how a person is called in the story.
 func (t *story) called(p *Person) string {
-	if p == t.Ada {
+	switch p {
+	case t.Ada:
 		return "Ada"
+	case t.Cy:
+		return "Cy"
 	}
 	return "Bob"
 }
