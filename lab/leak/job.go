@@ -23,6 +23,7 @@ const (
 	Linking  = "linking"
 	Presence = "presence"
 	Pairing  = "pairing"
+	FanOuts  = "fan-out"
 )
 
 // Row is one figure.
@@ -48,7 +49,7 @@ type Job struct {
 	Name  string
 	Naive string // a name for what Plan.Way plants, if that is to be caught
 	Plan  Plan
-	Ask   bool // the third attack, else the first two
+	Ask   bool // the third attack, else the first two; with groups the fourth
 }
 
 // productMean is the mean of the product's ack clock in the everyday preset, and
@@ -73,12 +74,19 @@ var Plants = map[string]Way{
 var breakers = map[string][]string{
 	Linking:  {"moves in one moment", "keeps its decoys", "does not pad its sets", "isolates nothing"},
 	Pairing:  {"isolates nothing", "acks at once"},
+	FanOuts:  {"isolates nothing"},
 	Presence: {"echoes in spite of blocks"},
 }
 
 // naiveSetting is the size of worlds in which naive clients are broken: what they
 // do wrong shows at once.
 func naiveSetting(s Setting) Setting { return Setting{People: 6, Hours: 3, Seed: s.Seed} }
+
+// groupSetting is the size of worlds with groups: their cells are many, and what is
+// to be seen in them is seen soon.
+func groupSetting(s Setting) Setting {
+	return Setting{People: min(s.People, 12), Hours: min(s.Hours+4, 10), Seed: s.Seed}
+}
 
 // askHours is for how long presence is asked for: as long as a small world lives
 // at least, since the target comes and goes every half hour.
@@ -97,6 +105,17 @@ func Jobs(s Setting, plant string) []Job {
 		{Name: "behind a proxy", Plan: Plan{Setting: s, Proxy: true, Way: way}},
 		{Name: "behind a proxy, slow acks", Plan: Plan{Setting: s, Proxy: true, Way: quiet}},
 		{Name: "asking", Plan: Plan{Setting: asked, Way: way}, Ask: true},
+	}
+	for _, j := range []Job{{Name: "groups, direct"}, {Name: "groups, behind a proxy"}, {Name: "groups, isolates nothing", Naive: "isolates nothing"}} {
+		if s.Hours < 12 && j.Name == "groups, direct" {
+			continue // everything is seen there: no check has to know how well
+		}
+		j.Plan = Plan{Setting: groupSetting(s), Groups: true, Proxy: j.Name != "groups, direct", Way: way}
+		if j.Naive != "" {
+			j.Plan.Setting, j.Plan.Way = groupSetting(naiveSetting(s)), Plants[j.Naive]
+			j.Plan.People = 9 // of six nearly all are in a group together
+		}
+		jobs = append(jobs, j)
 	}
 	for _, naive := range []string{"moves in one moment", "keeps its decoys", "does not pad its sets", "isolates nothing", "acks at once"} {
 		jobs = append(jobs, Job{Name: naive, Naive: naive, Plan: Plan{Setting: naiveSetting(s), Proxy: true, Way: Plants[naive]}})
@@ -134,7 +153,7 @@ func (j *Job) ask(ctx context.Context, tell func(string)) (rows []Row, err error
 	return rows, err
 }
 
-// attack runs the first two attacks.
+// attack runs the first two attacks, or the fourth.
 func (j *Job) attack(tr *Trace) (rows []Row) {
 	live, seized := Direct, DirectSeized
 	if j.Plan.Proxy {
@@ -149,6 +168,15 @@ func (j *Job) attack(tr *Trace) (rows []Row) {
 	mean := j.Plan.Way.AckMean
 	if mean == 0 {
 		mean = productMean
+	}
+	if j.Plan.Groups {
+		f := FanOut(tr)
+		add(FanOuts, live, "who is in a group, by everything", f.All)
+		add(FanOuts, live, "who is in a group, by network address", f.Address)
+		add(FanOuts, live, "who is in a group, by connections that fire together", f.Connections)
+		add(FanOuts, live, "who is in a group, by deliveries alone", f.Deliveries)
+		add(FanOuts, live, "how many devices are in the group", f.Size)
+		return rows
 	}
 	pairs := Pair(tr, mean)
 	if mean == quietMean {

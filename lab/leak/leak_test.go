@@ -60,8 +60,8 @@ func TestWithinBaseline(t *testing.T) {
 	if r.Good() || !strings.HasSuffix(r.Last(), "OUTSIDE BASELINE") {
 		t.Errorf("got %q for a client that keeps its decoys, want it outside the baseline", r.Last())
 	}
-	if len(r.Power) != 3 {
-		t.Errorf("got power %v, want that of all three attacks still", r.Power)
+	if len(r.Power) != len(breakers) {
+		t.Errorf("got power %v, want that of all attacks still", r.Power)
 	}
 }
 
@@ -204,7 +204,14 @@ func noise(r *rand.Rand, people int, periods int64) *Trace {
 func TestAttacksFindNothingInNoise(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	tr := noise(r, 16, 48)
-	links, pairs := Link(tr), Pair(tr, 5*time.Second)
+	for g := range 4 { // truths that have nothing to do with what the relay saw
+		tr.Groups = append(tr.Groups, r.Perm(16)[:3+g])
+		for range 200 {
+			tr.Said = append(tr.Said, Said{At: time.Duration(r.Int64N(int64(tr.End))), From: tr.Groups[g][0], Group: g})
+		}
+	}
+	slices.SortFunc(tr.Said, func(a, b Said) int { return int(a.At - b.At) })
+	links, pairs, fans := Link(tr), Pair(tr, 5*time.Second), FanOut(tr)
 	var polls []poll
 	for range 2000 {
 		polls = append(polls, poll{at: time.Duration(r.Int64N(int64(24 * time.Hour))), online: r.IntN(2) == 0, took: 1.5 + r.Float64(), delivered: float64(r.IntN(2))})
@@ -212,7 +219,7 @@ func TestAttacksFindNothingInNoise(t *testing.T) {
 	for what, s := range map[string]Score{
 		"linking": links.All, "linking by sockets": links.Sockets, "linking what is seized": LinkSeized(tr),
 		"pairing": pairs.All, "pairing by acks": pairs.Acks, "statistical disclosure": pairs.SDA, "pairing what is seized": PairSeized(tr),
-		"presence": tellApart(polls),
+		"presence": tellApart(polls), "fan-out": fans.All, "fan-out by connections": fans.Connections, "fan-out by deliveries": fans.Deliveries,
 	} {
 		t.Logf("%s: %+v", what, s)
 		if s.Trials < 100 || s.Floor > s.Chance+tolerance || math.IsNaN(s.Score) {
@@ -258,7 +265,7 @@ func TestReportJudges(t *testing.T) {
 		}
 		return r
 	}
-	if r := report(func([]Row) {}); !r.Good() || r.Last() != "leak: 3 attacks, 3 with power, within baseline" {
+	if r := report(func([]Row) {}); !r.Good() || r.Last() != "leak: 4 attacks, 4 with power, within baseline" {
 		t.Errorf("got %q, %v, %v", r.Last(), r.Weak, r.Outside)
 	}
 	if r := report(func(all []Row) { all[0].Score = score(0.11) }); r.Good() || !strings.Contains(r.Last(), "OUTSIDE") {
@@ -268,7 +275,7 @@ func TestReportJudges(t *testing.T) {
 		t.Errorf("a row that the baseline does not know: got %q", r.Last())
 	}
 	for i := 1; i < len(rows); i++ {
-		if r := report(func(all []Row) { all[i].Score = score(0.5) }); r.Good() || len(r.Power) != 2 {
+		if r := report(func(all []Row) { all[i].Score = score(0.5) }); r.Good() || len(r.Power) != len(breakers)-1 {
 			t.Errorf("%s does not break a client that %s: got %q", rows[i].Attack, rows[i].Naive, r.Last())
 		}
 	}

@@ -210,11 +210,14 @@ func pairBy(all []guess, only ...int) Score {
 			if g.period%2 != fold {
 				continue
 			}
-			v := make([]float64, len(g.x))
+			v, right := make([]float64, len(g.x)), 0.0
 			for i := range g.x {
 				v[i] = m.score(pick(g.x[i]))
+				if g.mine[i] {
+					right++
+				}
 			}
-			trials = append(trials, trial{credit(v, func(i int) bool { return g.mine[i] }), 1 / float64(len(v)), g.period})
+			trials = append(trials, trial{credit(v, func(i int) bool { return g.mine[i] }), right / float64(len(v)), g.period})
 		}
 	}
 	return rate(trials)

@@ -51,7 +51,7 @@ func NewReport(s Setting, rows []Row, text []byte) (*Report, error) {
 		return nil, fmt.Errorf("reading the baseline: %w", err)
 	}
 	r := &Report{Setting: s, Rows: rows, Attacks: len(breakers)}
-	for _, attack := range []string{Linking, Pairing, Presence} {
+	for _, attack := range []string{Linking, Pairing, Presence, FanOuts} {
 		r.judge(attack)
 	}
 	for _, b := range known {
@@ -154,7 +154,7 @@ func (r *Report) Write(w io.Writer) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(t, "attack\tobserver\tby\tscore\tguessing\tinterval\tguesses")
 	rows := slices.Clone(r.Rows)
-	order := []string{Linking, Pairing, Presence}
+	order := []string{Linking, Pairing, Presence, FanOuts}
 	slices.SortStableFunc(rows, func(a, b Row) int {
 		if (a.Naive == "") != (b.Naive == "") {
 			if a.Naive == "" {

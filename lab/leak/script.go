@@ -49,12 +49,14 @@ const (
 	findNetwork
 	stopProgram
 	startProgram
+	sayInGroup // whom is the number of the group
 )
 
 // script is who knows whom and who does what when.
 type script struct {
-	pairs [][2]int
-	acts  []act
+	pairs  [][2]int
+	groups [][]int // by number: who is in it, the founder first
+	acts   []act
 }
 
 // awake weighs the hours of a day, with a mean near 1 over the waking ones.

@@ -16,7 +16,9 @@ type Trace struct {
 	Begin  time.Duration // of what attacks look at: before it people get to know each other
 	End    time.Duration
 	People int
-	Sent   int // messages that people wrote
+	Sent   int     // messages that people wrote
+	Groups [][]int // who is in which group: the truth
+	Said   []Said  // in groups
 
 	first int64 // live period in which the recorder began, at its first second
 }

@@ -19,8 +19,9 @@ import (
 // Plan is one world to watch.
 type Plan struct {
 	Setting
-	Proxy bool // people hide their network addresses
-	Way   Way  // what everybody's client does wrong
+	Proxy  bool // people hide their network addresses
+	Groups bool // people are in groups, too
+	Way    Way  // what everybody's client does wrong
 }
 
 // world is a population and its relay, inside a bubble of virtual time.
@@ -30,12 +31,14 @@ type world struct {
 	wires  *wires
 	dir    string
 	people []*somebody
+	groups [][]int     // who is in which
 	naive  atomic.Bool // the planted behaviour is on
 	tell   func(string)
 	sent   atomic.Int64
 
-	mu  sync.Mutex // guards err
-	err error
+	mu   sync.Mutex // guards the two below
+	err  error
+	said []Said
 }
 
 // somebody is one person, with one device.
@@ -69,6 +72,7 @@ func Watch(ctx context.Context, p Plan, tell func(string)) (t *Trace, err error)
 	}
 	t = w.rec.Trace()
 	t.People, t.Begin, t.Sent = p.People, prelude, int(w.sent.Load())
+	t.Groups, t.Said = w.groups, w.said
 	return t, nil
 }
 
@@ -97,6 +101,10 @@ func (w *world) serve() (end func() error, err error) {
 // play makes people, has them meet, and goes through the script.
 func (w *world) play(ctx context.Context) error {
 	x := newScript(w.plan.Setting)
+	if w.plan.Groups {
+		x.gather(w.plan.Setting)
+		w.groups = x.groups
+	}
 	for who := range w.plan.People {
 		if err := w.add(ctx, who); err != nil {
 			return err
@@ -104,6 +112,9 @@ func (w *world) play(ctx context.Context) error {
 	}
 	w.tell(fmt.Sprintf("%d people", len(w.people)))
 	if err := w.meetAll(ctx, x.pairs); err != nil {
+		return err
+	}
+	if err := w.found(ctx, x.groups); err != nil {
 		return err
 	}
 	if time.Since(w.rec.began) > prelude-livePeriod*time.Second {
@@ -123,9 +134,12 @@ func (w *world) play(ctx context.Context) error {
 		if ctx.Err() != nil {
 			break
 		}
-		if a.do == say {
+		switch a.do {
+		case say:
 			acts.Go(func() { w.say(ctx, a) })
-		} else {
+		case sayInGroup:
+			acts.Go(func() { w.sayAll(ctx, a) })
+		default:
 			w.do(ctx, a)
 		}
 	}
