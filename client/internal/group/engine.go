@@ -85,6 +85,8 @@ type group struct {
 	*work
 	r    *Record
 	open map[uint64]*opened
+	// tended: all that its time had come for was done in this call.
+	tended bool
 }
 
 // opened is an epoch with its cryptographic half, which is read when it is needed.

@@ -120,14 +120,27 @@ func (g *group) due(anew bool) error {
 	if err := g.need(h); err != nil {
 		return err
 	}
+	g.tended = true
 	return g.calls(anew)
 }
 
-// plan asks for the next Tick.
+// plan asks for the next Tick. What its time has come for and due left undone waits
+// for something else: an answer, a turn.
 func (g *group) plan() {
-	if g.r.Try != 0 && g.r.Asked == 0 { // else the answer goes on with it, or calls asks again
-		g.at(g.r.Try)
+	if g.r.State == Behind { // it only asks to be added again
+		g.at(g.r.Begging)
+		return
 	}
-	g.at(g.r.Tell)
-	g.at(g.r.Begging)
+	later := func(t int64) {
+		if t > g.unix() || !g.tended {
+			g.at(t)
+		}
+	}
+	if g.r.Asked == 0 { // else the answer goes on with it, or calls asks again
+		later(g.r.Try)
+	}
+	later(g.r.Tell)
+	if g.unix() < g.r.Rift.Bound { // an own commit is held back until then
+		g.at(g.r.Rift.Bound)
+	}
 }
