@@ -9,6 +9,8 @@ import (
 	"github.com/tacet-chat/tacet/client/internal/group"
 	"github.com/tacet-chat/tacet/internal/key"
 	"github.com/tacet-chat/tacet/internal/manifest"
+	"github.com/tacet-chat/tacet/internal/roster"
+	"github.com/tacet-chat/tacet/internal/slot"
 	"github.com/tacet-chat/tacet/internal/wire"
 )
 
@@ -43,10 +45,12 @@ type node struct {
 	slots map[slotKey]bool
 	ways  map[way]bool // own routes
 	sent  map[string]int
-	was   *store // what it held before it was removed; of foes that go on with it
-	hurry int    // times in a row that Tick was wanted at once
-	owes  string // what it waits to send, as it was told last
-	note  func() // runs when the transaction under way has committed
+	was   *store        // what it held before it was removed; of foes that go on with it
+	hurry int           // times in a row that Tick was wanted at once
+	first []roster.Leaf // the roster that it began with: see seesTooLittle
+	last  []undo        // what the last transaction wrote over
+	owes  string        // what it waits to send, as it was told last
+	note  func()        // runs when the transaction under way has committed
 }
 
 type slotKey struct {
@@ -80,6 +84,9 @@ func (n *node) crash(where string) {
 	w := n.w
 	w.book.crashes++
 	w.log("%s CRASHES %s", n.name, where)
+	if w.plant == losesCommit {
+		n.disk, n.last = n.disk.before(n.last), nil
+	}
 	n.down()
 	w.after(w.chance.between(5*time.Second, 2*time.Hour), n.up)
 }
@@ -147,6 +154,7 @@ type row struct {
 func (n *node) do(what string, f func(*tx) (*group.Change, error)) error {
 	w := n.w
 	t := n.disk.begin()
+	t.forget = w.plant == forgetsSeen
 	ch, err := f(t)
 	defer func() { n.note = nil }()
 	if err != nil {
@@ -162,11 +170,21 @@ func (n *node) do(what string, f func(*tx) (*group.Change, error)) error {
 	if w.words {
 		w.log("%s %s: %d copies %d words %d slots next %v", n.name, what, len(ch.Copies), len(ch.Words), len(ch.Slots), ch.Next)
 	}
+	if w.plant == acksFirst && what == "take" {
+		for _, c := range ch.Copies {
+			n.carry(c)
+		}
+		if !w.healed && w.chance.chance(0.1) {
+			n.crash("after the acks of take")
+			return errCrash
+		}
+	}
 	if n.mayCrash("before the commit of " + what) {
 		return errCrash
 	}
 	groups := t.keysOf(tGroup)
 	back := t.commit()
+	n.last = back
 	if n.note != nil {
 		n.note()
 	}
@@ -286,6 +304,11 @@ func (n *node) retry(table byte, k string, in time.Duration) {
 		}
 		if r.Copy != nil {
 			n.carry(r.Copy)
+			if n.w.plant == dropsRows {
+				t := n.disk.begin()
+				t.set(table, k, nil)
+				t.commit()
+			}
 		} else {
 			n.say(k, r.To, r.Word)
 		}
@@ -404,6 +427,8 @@ func (n *node) ask(s *group.SlotCall) {
 			var mine bool
 			if a.Receipt, mine = r.put(n.i, s.Slot, s.Put); mine {
 				w.log("%s: slot %x of epoch %d at %s", n.name, s.Slot[:3], s.Epoch, r.name)
+			} else if w.plant == falseReceipt {
+				a.Receipt = r.receipt(s.Slot, slot.Hash(s.Put))
 			}
 		} else if a.Blob, a.Receipt = r.read(n.i, s.Slot); a.Receipt == nil {
 			a.Trouble = group.Empty

@@ -20,8 +20,9 @@ type Options struct {
 	Schedule string // one, or several with commas between; "all": one after the other, by seed
 	MLS      string // real, or abstract
 	Trace    io.Writer
-	Detail   bool // of the trace: every transaction
-	Workers  int  // 0: as many as there are processors
+	Detail   bool   // of the trace: every transaction
+	Workers  int    // 0: as many as there are processors
+	Plant    string // a fault of Plants that is put in on purpose; empty: none
 }
 
 // Outcome is how one run ended.
@@ -111,6 +112,9 @@ func Run(ctx context.Context, o Options, each func(*Outcome)) (*Total, error) {
 	if o.Trace != nil {
 		workers = 1
 	}
+	if _, err := parsePlant(o.Plant); err != nil {
+		return nil, err
+	}
 	total := &Total{Other: map[string]int{}}
 	seeds := make(chan uint64)
 	var mu sync.Mutex
@@ -121,7 +125,7 @@ func Run(ctx context.Context, o Options, each func(*Outcome)) (*Total, error) {
 				if ctx.Err() != nil {
 					continue
 				}
-				out := one(ctx, s, names[int(s%uint64(len(names)))], o.MLS != "abstract", o.Trace, o.Detail)
+				out := one(ctx, s, names[int(s%uint64(len(names)))], o)
 				mu.Lock()
 				total.count(out)
 				if each != nil {
@@ -145,14 +149,14 @@ func Run(ctx context.Context, o Options, each func(*Outcome)) (*Total, error) {
 }
 
 // one makes one run.
-func one(ctx context.Context, seed uint64, schedule string, real bool, trace io.Writer, detail bool) (out *Outcome) {
+func one(ctx context.Context, seed uint64, schedule string, o Options) (out *Outcome) {
 	c, err := ParseSchedule(schedule)
 	if err != nil {
 		panic(err)
 	}
-	w := &world{ctx: ctx, c: c, seed: seed, trace: trace, words: detail, crypto: group.Crypto(chain{}), cut: map[[2]int]bool{}, rcut: map[[2]int]bool{}, book: newBook(),
+	w := &world{ctx: ctx, c: c, seed: seed, trace: o.Trace, words: o.Detail, plant: plant(o.Plant), crypto: group.Crypto(chain{}), cut: map[[2]int]bool{}, rcut: map[[2]int]bool{}, book: newBook(),
 		chance: newDraw(seed, "chance "+schedule), work: newDraw(seed, "work "+schedule)}
-	if real {
+	if o.MLS != "abstract" {
 		w.crypto = realMLS
 	}
 	defer func() {
@@ -168,6 +172,7 @@ func one(ctx context.Context, seed uint64, schedule string, real bool, trace io.
 	}
 	w.c.end += w.now
 	w.realms[0].conduct = w.c.conduct
+	w.sow()
 	if c.script != nil {
 		c.script(w)
 	} else {

@@ -132,6 +132,10 @@ func init() {
 	// more senior admin of the other has not heard.
 	script("back-by-a-senior", vanishing, play(
 		step{m, parts(0)}, step{2 * m, vanishes}, step{h, removes(1, 2)}, step{4 * day, joins}, step{5 * day, writes(1)}, step{5*day + h, writes(0)}))
+	// A text is shown, and its author parted before the acks come; the group is made
+	// again meanwhile, and the text comes once more there.
+	script("shown-before-it-moves", vanishing, play(
+		step{m, vanishes}, step{h, renames(0)}, step{2 * h, writes(0)}, step{2*h + 1500*time.Millisecond, parts(0)}, step{4 * day, joins}, step{5 * day, writes(1)}))
 	// A removed admin makes the group again, and hears of nothing.
 	script("removed-admin-makes-again", vanishing, play(
 		step{m, off(1)}, step{h, removes(0, 1)}, step{5 * h, vanishes}, step{6 * h, on(1)}, step{6*h + m, parts(1)}, step{6 * h, renames(0)}, step{4 * day, joins}, step{5 * day, writes(0)}))

@@ -161,8 +161,9 @@ func (s *store) put(t byte, k string, c *cell) {
 
 // tx is one transaction: what it wrote is the store's only after commit.
 type tx struct {
-	s     *store
-	dirty map[byte]map[string]*cell // nil: deleted
+	s      *store
+	forget bool                      // see forgetsSeen
+	dirty  map[byte]map[string]*cell // nil: deleted
 }
 
 var _ group.Tx = (*tx)(nil)
@@ -456,7 +457,7 @@ func seenKey(origin group.ID, from group.Device, m wire.MessageID) string {
 }
 
 func (t *tx) Seen(origin group.ID, from group.Device, m wire.MessageID) (bool, error) {
-	return t.cell(tSeen, seenKey(origin, from, m)) != nil, nil
+	return !t.forget && t.cell(tSeen, seenKey(origin, from, m)) != nil, nil
 }
 
 func (t *tx) MarkSeen(origin group.ID, from group.Device, m wire.MessageID, _ int64) error {

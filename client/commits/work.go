@@ -195,7 +195,7 @@ func (w *world) write(n *node) {
 	if r == nil || !n.on || n.foe || r.State == group.Out {
 		return
 	}
-	roll := n.expected(r)
+	roll := w.seenBy(n, r)
 	content := fmt.Sprintf("text %d of %s", len(w.book.order)+1, n.name)
 	var id wire.MessageID
 	n.note = func() {
@@ -296,6 +296,9 @@ func (w *world) revoke(n *node) {
 
 // tell gives a device a manifest, again until it took it.
 func (w *world) tell(o *node, m *manifest.Manifest) {
+	if w.plant == revokesNobody {
+		return
+	}
 	w.after(w.lag(), func() {
 		if o.gone {
 			return

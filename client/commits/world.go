@@ -20,6 +20,7 @@ type world struct {
 	seed   uint64
 	trace  io.Writer
 	crypto group.Crypto
+	plant  plant // a fault that is there on purpose
 
 	now    time.Duration
 	queue  events

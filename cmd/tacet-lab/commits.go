@@ -70,6 +70,7 @@ included, with abstract MLS.`,
 	f.Uint64Var(&o.From, "from", o.From, "seed of the first; the others are those after it")
 	f.StringVar(&o.Schedule, "schedule", "all", "what befalls the group: words joined by +, several with commas, or all (see --list)")
 	f.StringVar(&o.MLS, "mls", "real", "real, or abstract: hash chains in place of cryptography")
+	f.StringVar(&o.Plant, "plant", "", "put a fault in on purpose, which has to be seen: "+strings.Join(commits.Plants, ", "))
 	f.IntVar(&o.Workers, "workers", 0, "runs at a time; 0: as many as there are processors")
 	f.BoolVar(&trace, "trace", false, "tell every step")
 	f.BoolVar(&detail, "detail", false, "tell every transaction, too")
@@ -93,7 +94,11 @@ func runCommits(cmd *cobra.Command, o commits.Options, ran *bool) error {
 			fmt.Printf("seed %d, %s, %s: %s\n", r.Seed, r.Schedule, f.Fault, f.What)
 		}
 		if len(r.Findings) > 0 {
-			fmt.Printf("  again, step by step: tacet-lab commits --seeds 1 --from %d --schedule %s --mls %s --trace\n", r.Seed, r.Schedule, o.MLS)
+			plant := ""
+			if o.Plant != "" {
+				plant = " --plant " + o.Plant
+			}
+			fmt.Printf("  again, step by step: tacet-lab commits --seeds 1 --from %d --schedule %s --mls %s%s --trace\n", r.Seed, r.Schedule, o.MLS, plant)
 		}
 		if time.Since(said) > 10*time.Second {
 			said = time.Now()
