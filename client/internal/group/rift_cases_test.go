@@ -342,7 +342,7 @@ func TestStrangersRemovalsPushOutNone(t *testing.T) {
 	mal := w.device("mal", nil)
 	for i := range byte(130) {
 		for _, by := range []*device{mal, p[2]} {
-			wish := &roster.Wish{Group: id, ID: roster.WishID{i, 1}, Kind: roster.Leave, Root: by.person()}
+			wish := &roster.Wish{Group: id, ID: roster.WishID{i, 1}, Kind: roster.Leave, Root: by.person(), From: roster.Entry{1}, Of: []roster.Entry{{1}}}
 			wish.Sign(by.eng.Self.Sign)
 			b, err := wish.Append(nil)
 			if err != nil {
