@@ -54,6 +54,10 @@ type Content struct {
 	Drop    *Drop
 	Sync    *Sync  // between devices of one person only
 	Group   []byte // 1 … MaxGroup bytes, or nil
+	// Known is the sequence of the newest list of the reader's devices that the author
+	// knew when it wrote a text or a sync: the author writes it to all of them. 0: not
+	// said. It is no part of its own.
+	Known uint32
 	// Unknown is set by Parse if something in it is of a newer version and was
 	// left out. Such content may have no part at all, and is acked like any
 	// other: its author would try for ever.
@@ -115,7 +119,9 @@ type Copy struct {
 
 // Entry is one entry of the map that the devices of a person share. Of two with
 // one key the one with the greater count is newer, of one count that of the greater
-// device.
+// device. The upper half of a count is the sequence of the manifest that its device
+// knew when it set the entry: what a device that was revoked has set is older than
+// all that is set after, whatever it counted to.
 type Entry struct {
 	Key    []byte // 1 … MaxKey bytes
 	Value  []byte // at most MaxValue bytes
@@ -146,6 +152,7 @@ type (
 		Drop    *formDrop    `cbor:"4,keyasint,omitempty"`
 		Sync    *formSync    `cbor:"5,keyasint,omitempty"`
 		Group   []byte       `cbor:"6,keyasint,omitempty"`
+		Known   uint32       `cbor:"7,keyasint,omitempty"`
 	}
 	formText struct {
 		Body string `cbor:"0,keyasint"`
@@ -219,9 +226,9 @@ func (c *Content) Append(b []byte) ([]byte, error) {
 	return append(b, out...), nil
 }
 
-// empty reports whether no part is set.
+// empty reports whether no part is set, or something is said of one that is not there.
 func (c *Content) empty() bool {
-	return c.Text == nil && c.Acks == nil && c.Control == nil && c.Drop == nil && c.Sync == nil && c.Group == nil
+	return c.Known != 0 && c.Text == nil && c.Sync == nil || c.Text == nil && c.Acks == nil && c.Control == nil && c.Drop == nil && c.Sync == nil && c.Group == nil
 }
 
 // check refuses parts that are out of bounds or say nothing.
@@ -283,6 +290,6 @@ func (c *Content) form() *formContent {
 	if c.Sync != nil {
 		f.Sync = c.Sync.form()
 	}
-	f.Group = c.Group
+	f.Group, f.Known = c.Group, c.Known
 	return f
 }

@@ -256,3 +256,26 @@ func FuzzParse(f *testing.F) {
 		}
 	})
 }
+
+// Which list of the reader's devices the author knew is said of a text or a sync, and
+// is nothing by itself.
+func TestKnownIsNoPartOfItsOwn(t *testing.T) {
+	for name, c := range map[string]*Content{"text": {Sent: 1, Text: &Text{Body: "hi"}, Known: 7}, "sync": {Sent: 1, Sync: &Sync{Read: []Name{{1}}}, Known: 1<<32 - 1}} {
+		raw, err := c.Append(nil)
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		if got, err := Parse(raw); err != nil || got.Known != c.Known || got.Unknown {
+			t.Errorf("%s: got %+v, %v, want what was written", name, got, err)
+		}
+	}
+	for name, c := range map[string]*Content{"alone": {Sent: 1, Known: 7}, "with acks": {Sent: 1, Acks: &Acks{}, Known: 7}} {
+		if _, err := c.Append(nil); err != ErrContent {
+			t.Errorf("%s: got %v, want ErrContent", name, err)
+		}
+	}
+	// 00: sent 1, 07: known 7.
+	if _, err := Parse([]byte{0xa2, 0, 1, 7, 7}); err != ErrContent {
+		t.Errorf("alone: got %v, want ErrContent", err)
+	}
+}

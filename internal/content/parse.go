@@ -34,6 +34,7 @@ var keys = known{
 	4:          {0: nil},
 	keySync:    {0: {0: nil, 1: nil, 2: nil, 3: nil, 4: nil, 5: nil}, 1: nil, 2: nil, 3: nil},
 	6:          nil,
+	7:          nil,
 }
 
 // Parse reads content that fills b. It fails with ErrContent. Integer keys of a
@@ -143,6 +144,6 @@ func parseKnown(tree map[any]any) (*Content, error) {
 			return nil, err
 		}
 	}
-	c.Group = f.Group
+	c.Group, c.Known = f.Group, f.Known
 	return c, c.check()
 }

@@ -161,8 +161,9 @@ func TakeCard(tx Tx, now time.Time, c *Card) (p *Record, met bool, err error) {
 	return p, met, tx.PutContact(p)
 }
 
-// Reach gives a device the way that a card says, unless it has one.
-func (c *Card) Reach(tx Tx, d *Record) error {
+// Reach gives a device the way that a card says, unless it has one. Routes that no
+// offer could have brought are left out.
+func (c *Card) Reach(tx Tx, home Realm, d *Record) error {
 	have, err := tx.SessionsOf(d.ID)
 	if err != nil || len(have) > 0 {
 		return err
@@ -181,6 +182,9 @@ func (c *Card) Reach(tx Tx, d *Record) error {
 		}
 	}
 	for _, r := range c.Routes {
+		if !Reachable(home, r.Realm) {
+			continue
+		}
 		r.ID, r.Contact, r.Invite = 0, d.ID, 0
 		if err := tx.PutRoute(&r); err != nil {
 			return err

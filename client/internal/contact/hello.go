@@ -118,6 +118,10 @@ func Start(tx Tx, rand io.Reader, now time.Time, s Starting) (*Outgoing, error) 
 // invited makes the record of the device whose bundle it is. Somebody who is known
 // from a group stays a member until they have answered: their sessions go on.
 func invited(tx Tx, now time.Time, s *Starting) (*Record, error) {
+	held, place, err := heldOf(tx, now, s.Bundle.Manifest, int(s.Bundle.Device))
+	if err != nil {
+		return nil, err
+	}
 	r, err := recordFor(tx, s.Bundle.Root)
 	if err != nil {
 		return nil, err
@@ -127,15 +131,15 @@ func invited(tx Tx, now time.Time, s *Starting) (*Record, error) {
 		if err := r.NewManifest(s.Bundle.Manifest, now); err != nil {
 			return nil, err
 		}
-		if device, err = DeviceFor(tx, r, s.Bundle.Manifest, int(s.Bundle.Device)); err != nil {
+		if device, err = DeviceFor(tx, r, held, place); err != nil {
 			return nil, err
 		}
 	} else {
-		r.State, r.Manifest = Pending, s.Bundle.Manifest.Append(nil)
+		r.State = Pending
 		if s.Group {
 			r.State = Member
 		}
-		if err := r.Is(s.Bundle.Manifest, int(s.Bundle.Device)); err != nil {
+		if err := r.begin(s.Bundle.Manifest, held, place, now); err != nil {
 			return nil, err
 		}
 	}
@@ -296,6 +300,10 @@ func met(tx Tx, now time.Time, inv *InviteRecord, h *session.Hello) (r *Record, 
 		r, err = metAgain(tx, now, inv, old, h)
 		return r, err == nil, err
 	}
+	held, place, err := heldOf(tx, now, h.Manifest, int(h.Device))
+	if err != nil {
+		return nil, false, err
+	}
 	if r, err = recordFor(tx, h.Manifest.Root); err != nil {
 		return nil, false, err
 	}
@@ -307,8 +315,8 @@ func met(tx Tx, now time.Time, inv *InviteRecord, h *session.Hello) (r *Record, 
 		r.State = Accepted
 	}
 	r.Claimed, r.Invite = CleanName(h.Name), inv.ID
-	r.Manifest, r.Last = h.Manifest.Append(nil), h.Manifest.Ref()
-	if err := r.Is(h.Manifest, int(h.Device)); err != nil {
+	r.Last = h.Manifest.Ref()
+	if err := r.begin(h.Manifest, held, place, now); err != nil {
 		return nil, false, err
 	}
 	want := inv.Label
@@ -336,16 +344,9 @@ func metAgain(tx Tx, now time.Time, inv *InviteRecord, p *Record, h *session.Hel
 	case err != nil:
 		return nil, ErrHello
 	}
-	// The hello may show an older list than the one that is held: a device that was
-	// revoked since is none, whatever it shows.
-	held, err := manifest.Parse(p.Manifest)
+	held, place, err := p.active(h.Manifest, int(h.Device))
 	if err != nil {
-		return nil, fmt.Errorf("reading stored manifest: %w", err)
-	}
-	is, ok := h.Manifest.Active(int(h.Device))
-	place, known := held.Find(is.Sign)
-	if !ok || !known || held.Devices[place] != is {
-		return nil, ErrHello
+		return nil, err
 	}
 	if err := tx.PutContact(p); err != nil {
 		return nil, err
@@ -356,6 +357,49 @@ func metAgain(tx Tx, now time.Time, inv *InviteRecord, p *Record, h *session.Hel
 	}
 	r.Last = h.Manifest.Ref()
 	return r, tx.PutContact(r)
+}
+
+// active finds a device that a manifest lists in the newest one that is held. What is
+// shown may be older: a device that was revoked since is none, whatever it shows. It
+// fails with ErrHello.
+func (r *Record) active(m *manifest.Manifest, at int) (held *manifest.Manifest, place int, err error) {
+	if held, err = manifest.Parse(r.Manifest); err != nil {
+		return nil, 0, fmt.Errorf("reading stored manifest: %w", err)
+	}
+	is, ok := m.Active(at)
+	place, known := held.Find(is.Sign)
+	if !ok || !known || held.Devices[place] != is {
+		return nil, 0, ErrHello
+	}
+	return held, place, nil
+}
+
+// heldOf returns the list by which somebody begins anew, and the device's place in it:
+// that of before, if they were known, or the one that they show if it follows it. What
+// was declined or came to nothing does not make a device active again that was
+// revoked. It fails with ErrHello, and changes nothing.
+func heldOf(tx Tx, now time.Time, m *manifest.Manifest, at int) (*manifest.Manifest, int, error) {
+	old, err := tx.ContactOf(m.Root)
+	if errors.Is(err, ErrUnknown) || err == nil && len(old.Manifest) == 0 {
+		return m, at, nil
+	}
+	if err != nil {
+		return nil, 0, err
+	}
+	if old.NewManifest(m, now) != nil {
+		return nil, 0, ErrHello
+	}
+	return old.active(m, at)
+}
+
+// begin gives a record that begins anew the list that heldOf found.
+func (r *Record) begin(shown, held *manifest.Manifest, place int, now time.Time) error {
+	if len(r.Manifest) == 0 {
+		r.Manifest = held.Append(nil)
+	} else if err := r.NewManifest(shown, now); err != nil {
+		return err
+	}
+	return r.Is(held, place)
 }
 
 // Is makes a record that of the device at a place of a manifest. It fails with
@@ -528,8 +572,9 @@ func Doubtful(err error) bool {
 	return false
 }
 
-// recordFor returns the record of a root with everything of an earlier
-// acquaintance but the id and the name dropped, or a new one.
+// recordFor returns the record of a root with everything of an earlier acquaintance
+// dropped, or a new one. What is true of the person stays: the name, the list of their
+// devices, and whether their safety number was compared.
 func recordFor(tx Tx, root key.SignPublic) (*Record, error) {
 	old, err := tx.ContactOf(root)
 	if errors.Is(err, ErrUnknown) {
@@ -556,7 +601,12 @@ func recordFor(tx Tx, root key.SignPublic) (*Record, error) {
 	if err := Forget(tx, old.ID); err != nil {
 		return nil, err
 	}
-	return &Record{ID: old.ID, Root: root, Name: old.Name, Verified: old.Verified, Read: old.Read}, nil
+	r := &Record{ID: old.ID, Root: root, Name: old.Name, Verified: old.Verified, Read: old.Read,
+		Manifest: old.Manifest, Past: old.Past, Trusted: old.Trusted, Stop: old.Stop, Doubt: old.Doubt}
+	if old.Stop {
+		r.Warning = old.Warning
+	}
+	return r, nil
 }
 
 // Forget destroys every session and route of a contact: nothing of theirs

@@ -214,15 +214,16 @@ type RouteRecord struct {
 	Contact int64  `cbor:"-"` // 0: a contact route, of an invite
 	Mine    bool   `cbor:"1,keyasint"`
 	Invite  int64  `cbor:"2,keyasint"`
-	Owner   []byte `cbor:"3,keyasint"`  // ours: the private half
-	Chain   []byte `cbor:"4,keyasint"`  // secrets from the oldest period still needed on
-	Period  uint16 `cbor:"5,keyasint"`  // L in seconds
-	Born    int64  `cbor:"6,keyasint"`  // unix seconds of the offer by the owner's clock
-	Realm   Realm  `cbor:"7,keyasint"`  // where it lies
-	Acked   bool   `cbor:"8,keyasint"`  // the other end has it
-	Retire  uint64 `cbor:"9,keyasint"`  // replaced, and not served from this period on; 0: in use
-	Birth   uint64 `cbor:"10,keyasint"` // first period of the route
-	Park    []byte `cbor:"11,keyasint"` // secrets of days, from the oldest still needed on; empty: none was kept
+	Owner   []byte `cbor:"3,keyasint"`            // ours: the private half
+	Chain   []byte `cbor:"4,keyasint"`            // secrets from the oldest period still needed on
+	Period  uint16 `cbor:"5,keyasint"`            // L in seconds
+	Born    int64  `cbor:"6,keyasint"`            // unix seconds of the offer by the owner's clock
+	Realm   Realm  `cbor:"7,keyasint"`            // where it lies
+	Acked   bool   `cbor:"8,keyasint"`            // the other end has it
+	Retire  uint64 `cbor:"9,keyasint"`            // replaced, and not served from this period on; 0: in use
+	Birth   uint64 `cbor:"10,keyasint"`           // first period of the route
+	Park    []byte `cbor:"11,keyasint"`           // secrets of days, from the oldest still needed on; empty: none was kept
+	Burnt   bool   `cbor:"12,keyasint,omitempty"` // ours: a device that was revoked may know it; not served once a newer one is acked
 }
 
 // SessionRecord is one pair session with one device.

@@ -56,10 +56,7 @@ func ParseOffer(b []byte) (addr.Offer, Realm, error) {
 //
 // spec: hello.md#route-offer
 func CheckOffer(now time.Time, home Realm, o *addr.Offer, r Realm) error {
-	if name, err := invite.RelayName(r.Name); err != nil || name != r.Name {
-		return ErrOffer
-	}
-	if r.Name != home.Name && inside(r.Name) && !inside(home.Name) {
+	if !Reachable(home, r) {
 		return ErrOffer
 	}
 	t := addr.PeriodAt(now.Unix(), o.Period)
@@ -67,6 +64,14 @@ func CheckOffer(now time.Time, home Realm, o *addr.Offer, r Realm) error {
 		return ErrOffer
 	}
 	return nil
+}
+
+// Reachable reports whether a realm may be one of somebody's routes: its name is
+// written in the one way, and it is none of this machine or a private network while
+// our own is elsewhere.
+func Reachable(home, r Realm) bool {
+	name, err := invite.RelayName(r.Name)
+	return err == nil && name == r.Name && (r.Name == home.Name || !inside(r.Name) || inside(home.Name))
 }
 
 // inside reports whether a relay name means this machine or a private network.

@@ -52,7 +52,11 @@ func (e *Engine) Again(tx Tx, now time.Time, route *contact.RouteRecord, whole [
 	if m, ok, err := tx.Opened(hash); err != nil {
 		return 0, nil, err
 	} else if ok && d != nil {
-		return e.again(tx, d.ID, m, ch)
+		out, ch, err := e.again(tx, d.ID, m, ch)
+		if err == nil {
+			ch.Heard = 0 // anybody on the way may repeat a hello's cells: it proves nobody's presence
+		}
+		return out, ch, err
 	}
 	s, block := e.acceptGiven(now, r, hello)
 	if s == nil && d != nil && d != r {

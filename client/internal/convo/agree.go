@@ -9,6 +9,7 @@ import (
 	"github.com/tacet-chat/tacet/client/internal/contact"
 	"github.com/tacet-chat/tacet/internal/content"
 	"github.com/tacet-chat/tacet/internal/key"
+	"github.com/tacet-chat/tacet/internal/manifest"
 	"github.com/tacet-chat/tacet/internal/pad"
 )
 
@@ -26,10 +27,42 @@ const (
 	keyDraft    = 'd' // text
 	keyMine     = 'p' // the name that contacts see as ours
 	keyDevice   = 'g' // device: what we call a device of ours
-	// What follows is never told: it waits for a text that is still to come.
-	keyEarlyRead = 'R'
-	keyEarlyEnd  = 'E'
+	keyList     = 'l' // root: their newest manifest
 )
+
+// sharedMost bounds the map that our devices share, in entries: what one of them sets
+// above it the others do not keep.
+const sharedMost = 20_000
+
+// fits refuses an entry of a kind that this package knows whose key or value is none
+// of that kind, and what is never told. Others are of a newer version.
+func fits(entry *content.Entry) bool {
+	const root = len(key.SignPublic{})
+	k, v := len(entry.Key)-1, len(entry.Value)
+	switch entry.Key[0] {
+	case keyCard:
+		return k == 2*root
+	case keyName:
+		return k == root && v <= contact.MaxName
+	case keyVerified, keyStanding:
+		return k == root && v == 1
+	case keyTrusted:
+		return k == root && v == refSize
+	case keyList:
+		return k == root && v <= content.MaxManifest
+	case keyMute:
+		return k == root && v <= 20
+	case keyDraft:
+		return k == root
+	case keyMine:
+		return k == 0 && v <= content.MaxName
+	case keyDevice:
+		return k == root && v <= contact.MaxName
+	case keyEarlyRead, keyEarlyEnd, keyEarlyCopy:
+		return false
+	}
+	return true
+}
 
 func contactKey(kind byte, root key.SignPublic) []byte { return append([]byte{kind}, root[:]...) }
 
@@ -41,18 +74,34 @@ func (e *Engine) Agree(tx Tx, now time.Time, k, value []byte) (*Change, error) {
 }
 
 func (e *Engine) agree(tx Tx, now time.Time, k, value []byte, ch *Change) error {
-	n, err := tx.SharedCount()
+	n, err := e.nextCount(tx)
 	if err != nil {
 		return err
 	}
-	entry := content.Entry{Key: k, Value: value, Count: n + 1, Device: e.Self.Name()}
+	entry := content.Entry{Key: k, Value: value, Count: n, Device: e.Self.Name()}
 	if err := tx.PutShared(&entry); err != nil {
 		return err
 	}
 	return e.tell(tx, now, &content.Sync{Entries: []content.Entry{entry}}, ch)
 }
 
-// Agreed returns the value of an entry, nil if there is none.
+// nextCount is the count of an entry that is set now. Its upper half is the sequence
+// of our manifest, so that no device can count so far that what is set after it was
+// revoked is not newer. Within one manifest it stops at the greatest there is.
+//
+// spec: content.md#counts
+func (e *Engine) nextCount(tx Tx) (uint64, error) {
+	n, err := tx.SharedCount()
+	if err != nil {
+		return 0, err
+	}
+	if n = max(n, uint64(e.Self.Manifest.Sequence)<<32); uint32(n) != 1<<32-1 {
+		n++
+	}
+	return n, nil
+}
+
+// AgreedOn returns the value of an entry, nil if there is none.
 func (e *Engine) AgreedOn(tx Tx, k []byte) ([]byte, error) {
 	entry, err := tx.Shared(k)
 	if err != nil || entry == nil || entry.Count == 0 {
@@ -62,24 +111,37 @@ func (e *Engine) AgreedOn(tx Tx, k []byte) ([]byte, error) {
 }
 
 // TakeEntry takes an entry that another device of ours has set: the newer of two
-// stays, whichever comes first.
+// stays, whichever comes first. It fails with ErrBusy for one that was set under a
+// manifest of ours that this device was not shown yet.
 func (e *Engine) TakeEntry(tx Tx, now time.Time, entry *content.Entry) (*Change, error) {
 	ch := &Change{}
-	return ch, e.takeEntry(tx, now, entry, ch)
+	_, err := e.takeEntry(tx, now, entry, ch)
+	return ch, err
 }
 
-func (e *Engine) takeEntry(tx Tx, now time.Time, entry *content.Entry, ch *Change) error {
+func (e *Engine) takeEntry(tx Tx, now time.Time, entry *content.Entry, ch *Change) (fresh bool, err error) {
+	if !fits(entry) {
+		return false, nil
+	}
+	if entry.Count>>32 > uint64(e.Self.Manifest.Sequence) {
+		return false, ErrBusy
+	}
 	was, err := tx.Shared(entry.Key)
 	if err != nil {
-		return err
+		return false, err
 	}
 	if was != nil && !entry.Newer(was) {
-		return nil
+		return false, nil
+	}
+	if was == nil {
+		if n, _, err := tx.SharedRows(); err != nil || n >= sharedMost {
+			return false, err
+		}
 	}
 	if err := tx.PutShared(entry); err != nil {
-		return err
+		return false, err
 	}
-	return e.act(tx, now, entry.Key, entry.Value, ch)
+	return true, e.act(tx, now, entry.Key, entry.Value, ch)
 }
 
 // act does what an entry says. One about somebody who is not known yet is done when
@@ -89,10 +151,7 @@ func (e *Engine) act(tx Tx, now time.Time, k, value []byte, ch *Change) error {
 	switch kind {
 	case keyCard:
 		return e.takeCard(tx, now, value, ch)
-	case keyName, keyVerified, keyStanding, keyTrusted:
-		if len(rest) != len(key.SignPublic{}) {
-			return nil
-		}
+	case keyName, keyVerified, keyStanding, keyTrusted, keyList:
 		p, err := tx.ContactOf(key.SignPublic(rest))
 		if errors.Is(err, contact.ErrUnknown) {
 			return nil
@@ -129,6 +188,12 @@ func (e *Engine) actOn(tx Tx, now time.Time, p *contact.Record, kind byte, value
 			ch.Routes = true
 			return tx.PutContact(p)
 		}
+	case keyList:
+		m, err := manifest.Parse(value)
+		if err != nil || m.Root != p.Root || !p.MayReceive() {
+			return nil
+		}
+		return e.theirManifest(tx, now, p, m, ch)
 	case keyTrusted:
 		ref, ok := parseRef(value)
 		if !ok {
@@ -180,7 +245,7 @@ func ignoreName(err error) error {
 
 // recall does to a person whose card has just come what was agreed on them before.
 func (e *Engine) recall(tx Tx, now time.Time, root key.SignPublic, ch *Change) error {
-	for _, kind := range []byte{keyName, keyVerified, keyTrusted, keyStanding} {
+	for _, kind := range []byte{keyList, keyName, keyVerified, keyTrusted, keyStanding} {
 		entry, err := tx.Shared(contactKey(kind, root))
 		if err != nil {
 			return err
@@ -192,7 +257,7 @@ func (e *Engine) recall(tx Tx, now time.Time, root key.SignPublic, ch *Change) e
 			return err
 		}
 	}
-	return nil
+	return e.recallCopies(tx, now, root, ch)
 }
 
 // Trust lifts the stop of a contact after a person looked, on all our devices.
@@ -238,13 +303,16 @@ func (e *Engine) Verify(tx Tx, now time.Time, p *contact.Record, verified bool) 
 	return e.Agree(tx, now, contactKey(keyVerified, p.Root), value)
 }
 
+// refSize is that of a reference, in bytes.
+const refSize = 12
+
 func appendRef(b []byte, r pad.Ref) []byte {
 	b = append(b, byte(r.Sequence>>24), byte(r.Sequence>>16), byte(r.Sequence>>8), byte(r.Sequence))
 	return append(b, r.Hash[:]...)
 }
 
 func parseRef(b []byte) (r pad.Ref, ok bool) {
-	if len(b) != 12 {
+	if len(b) != refSize {
 		return r, false
 	}
 	r.Sequence = uint32(b[0])<<24 | uint32(b[1])<<16 | uint32(b[2])<<8 | uint32(b[3])

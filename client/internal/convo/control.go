@@ -276,7 +276,14 @@ func (e *Engine) allOf(tx Tx, now time.Time, r *contact.Record, ch *Change) erro
 	if err != nil {
 		return err
 	}
-	return e.follow(tx, now, p, false, ch)
+	if err := e.follow(tx, now, p, false, ch); err != nil {
+		return err
+	}
+	is, err := tx.Contact(r.ID)
+	if err == nil {
+		*r = *is
+	}
+	return err
 }
 
 // greet gives a contact prekeys of ours, whatever they have.
@@ -325,7 +332,9 @@ func (e *Engine) newManifest(tx Tx, now time.Time, r *contact.Record, raw []byte
 	if errors.Is(err, contact.ErrUnknown) || err == nil && is.Gone {
 		return true, nil
 	}
-	r.Device = is.Device
+	if err == nil {
+		*r = *is // what follows from the list is in its record
+	}
 	return false, err
 }
 
@@ -462,9 +471,13 @@ func (e *Engine) routeAcked(tx Tx, now time.Time, row *Row) error {
 	}
 	for _, r := range all {
 		switch {
-		case !r.Mine || r.ID == fresh.ID || r.Retire != 0:
+		case !r.Mine || r.ID == fresh.ID || r.Retire != 0 && !r.Burnt:
 		case r.Acked && fresh.Older(r): // they have had a newer one for a while
 			fresh.Replace(now)
+		case r.Older(fresh) && r.Burnt:
+			if err := tx.DeleteRoute(r.ID); err != nil {
+				return err
+			}
 		case r.Older(fresh):
 			r.Replace(now)
 			if err := tx.PutRoute(r); err != nil {

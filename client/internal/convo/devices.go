@@ -43,6 +43,7 @@ func (e *Engine) follow(tx Tx, now time.Time, p *contact.Record, tell bool, ch *
 		return err
 	}
 	had := map[int]bool{}
+	ended := false
 	for _, d := range devices {
 		if d.ID == p.ID {
 			d = p
@@ -61,6 +62,7 @@ func (e *Engine) follow(tx Tx, now time.Time, p *contact.Record, tell bool, ch *
 		if err := e.end(tx, d, ch); err != nil {
 			return err
 		}
+		ended = true
 	}
 	known := len(had)
 	for i := range m.Devices {
@@ -86,7 +88,58 @@ func (e *Engine) follow(tx Tx, now time.Time, p *contact.Record, tell bool, ch *
 			return err
 		}
 	}
-	return e.spread(tx, now, p, waiting, ch)
+	if err := e.spread(tx, now, p, waiting, ch); err != nil {
+		return err
+	}
+	if ended {
+		if devices, err = tx.DevicesOf(p.ID); err != nil {
+			return err
+		}
+		if err := e.burn(tx, now, devices, ch); err != nil {
+			return err
+		}
+	}
+	if !tell {
+		return nil
+	}
+	return e.listed(tx, now, p, ch)
+}
+
+// burn replaces the routes by which devices reach this one: a sister of theirs that
+// was revoked may know them, by cards. They are served until the new ones are acked,
+// and no longer.
+//
+// spec: manifest.md#what-a-change-does
+func (e *Engine) burn(tx Tx, now time.Time, devices []*contact.Record, ch *Change) error {
+	for _, d := range devices {
+		if !d.Kept() || d.Stop {
+			continue
+		}
+		if _, err := primary(tx, d.ID); errors.Is(err, ErrBlocked) {
+			continue
+		} else if err != nil {
+			return err
+		}
+		routes, err := tx.RoutesOf(d.ID)
+		if err != nil {
+			return err
+		}
+		for _, r := range routes {
+			if r.Mine && r.Invite == 0 && !r.Burnt {
+				r.Burnt = true
+				if err := tx.PutRoute(r); err != nil {
+					return err
+				}
+			}
+		}
+		for i := range d.Given {
+			d.Given[i].Born = 0 // new prekeys go with the offer
+		}
+		if err := e.offer(tx, now, d, false, ch); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // What is told of a change in somebody's devices.
@@ -169,8 +222,9 @@ func waitingEvents(tx Tx, devices []*contact.Record) (seqs []int64, err error) {
 	return slices.Compact(seqs), nil
 }
 
-// spread gives texts that no device of a person has yet to those of their devices
-// that get no copy.
+// spread gives texts that some device of a person lacks yet to those of their devices
+// that get no copy. Another one that has them may have got them after it had given a
+// new one what there was.
 func (e *Engine) spread(tx Tx, now time.Time, p *contact.Record, seqs []int64, ch *Change) error {
 	devices, err := tx.DevicesOf(p.ID)
 	if err != nil {
@@ -181,7 +235,7 @@ func (e *Engine) spread(tx Tx, now time.Time, p *contact.Record, seqs []int64, c
 		if err != nil {
 			return err
 		}
-		if ev.Kind != Text || ev.State >= OnDevice {
+		if ev.Kind != Text || ev.State > OnDevice {
 			continue
 		}
 		if len(ev.Copies) == 0 {
@@ -197,6 +251,9 @@ func (e *Engine) spread(tx Tx, now time.Time, p *contact.Record, seqs []int64, c
 				continue
 			}
 			c := &content.Content{Sent: uint64(ev.Sent), Text: &content.Text{Body: ev.Text}}
+			if d.Level >= contact.LevelDevices {
+				c.Known = e.known(d).Sequence
+			}
 			rows, err := e.writeAs(tx, now, d, ev.Message, c, Row{Event: seq, Expires: ev.Expires}, ch)
 			if err != nil {
 				return err
@@ -224,12 +281,19 @@ func rowsOfEvent(tx Rows, device, seq int64) (of []*Row, err error) {
 }
 
 // ownFollow does the same for our own devices, after Self has another manifest.
-func (e *Engine) ownFollow(tx Tx, now time.Time, ch *Change) error {
+//
+// With first this device was just linked, and has nothing of its own to tell.
+func (e *Engine) ownFollow(tx Tx, now time.Time, first bool, ch *Change) error {
 	m := e.Self.Manifest
 	own, err := tx.OwnDevices()
 	if err != nil {
 		return err
 	}
+	since, err := e.handSince(tx, now) // before the rows of those that end are gone
+	if err != nil {
+		return err
+	}
+	ended := false
 	had := map[int]bool{}
 	for _, d := range own {
 		i, ok := m.Find(d.Sign)
@@ -251,6 +315,7 @@ func (e *Engine) ownFollow(tx Tx, now time.Time, ch *Change) error {
 			if err := e.end(tx, d, ch); err != nil {
 				return err
 			}
+			ended = true
 		}
 	}
 	me := e.Self.Place(m)
@@ -272,6 +337,20 @@ func (e *Engine) ownFollow(tx Tx, now time.Time, ch *Change) error {
 			if err := e.takeCard(tx, now, card, ch); err != nil {
 				return err
 			}
+		}
+		if first {
+			continue
+		}
+		if err := e.handOver(tx, now, d, since, ch); err != nil {
+			return err
+		}
+	}
+	if ended {
+		if own, err = tx.OwnDevices(); err != nil {
+			return err
+		}
+		if err := e.burn(tx, now, own, ch); err != nil {
+			return err
 		}
 	}
 	ch.Left = ch.Left || !e.Self.Active(m)
@@ -309,7 +388,7 @@ func (e *Engine) adopt(tx Tx, now time.Time, m *manifest.Manifest, ch *Change) e
 			return err
 		}
 	}
-	if err := e.ownFollow(tx, now, ch); err != nil {
+	if err := e.ownFollow(tx, now, had == nil, ch); err != nil {
 		return err
 	}
 	return e.Renewed(tx, now, ch)

@@ -46,8 +46,10 @@ func (e *Engine) Met(tx Tx, now time.Time, route *contact.RouteRecord, whole []b
 		if err := e.follow(tx, now, p, true, ch); err != nil {
 			return nil, err
 		}
-		if p != r {
-			r.Join(p)
+		if r, err = tx.Contact(r.ID); errors.Is(err, contact.ErrUnknown) {
+			return ch, nil // this very device
+		} else if err != nil {
+			return nil, err
 		}
 	}
 	s, err := tx.SessionsOf(r.ID)

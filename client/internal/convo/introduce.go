@@ -210,7 +210,7 @@ func (e *Engine) card(tx Tx, now time.Time, c *contact.Card, ch *Change) error {
 		return err
 	}
 	d.Carded = len(c.Prekeys) > 0 && c.Level >= contact.LevelDevices
-	if err := c.Reach(tx, d); err != nil {
+	if err := c.Reach(tx, e.Home.Realm, d); err != nil {
 		return err
 	}
 	if !met {
@@ -237,7 +237,7 @@ func (e *Engine) ownCard(tx Tx, c *contact.Card) error {
 	if err != nil {
 		return err
 	}
-	return c.Reach(tx, d)
+	return c.Reach(tx, e.Home.Realm, d)
 }
 
 // Welcome prepares for a device of ours that is being linked: its record, with a

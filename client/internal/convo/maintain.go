@@ -27,6 +27,9 @@ func (e *Engine) Maintain(tx Tx, now time.Time) (*Change, error) {
 	if err := e.endInvites(tx, now, ch); err != nil {
 		return nil, err
 	}
+	if err := forgetAside(tx, now); err != nil {
+		return nil, err
+	}
 	day := now.Unix() / daySeconds
 	return ch, tx.ForgetOpened(day - SeenDays)
 }
@@ -51,6 +54,9 @@ func (e *Engine) maintainContact(tx Tx, now time.Time, r *contact.Record, ch *Ch
 	}
 	if !r.Kept() || r.Stop {
 		return nil
+	}
+	if err := e.letGo(tx, now, r, ch); err != nil {
+		return err
 	}
 	if _, err := primary(tx, r.ID); errors.Is(err, ErrBlocked) {
 		ch.Meets = true // a device that was not met yet

@@ -207,14 +207,14 @@ func (e *Engine) take(tx Tx, now time.Time, r *contact.Record, s *contact.Sessio
 	}
 	if c.Text != nil {
 		owes = true
-		if shown, err = e.text(tx, now, r, &b, c, ch); err != nil {
+		if shown, err = e.text(tx, now, r, b.Logical, c, ch); err != nil {
 			return false, false, err
 		}
 	}
 	if c.Sync != nil {
 		owes = true
 		if r.Own {
-			if err := e.synced(tx, now, c.Sync, ch); err != nil {
+			if err := e.synced(tx, now, r, c, ch); err != nil {
 				return false, false, err
 			}
 		}
@@ -234,10 +234,6 @@ func (e *Engine) take(tx Tx, now time.Time, r *contact.Record, s *contact.Sessio
 // parts were acked, so they are kept for as long as it takes; of more, no part
 // is taken, and its sender offers it again.
 const maxOpen = 16
-
-// ErrBusy is returned for a message that cannot be taken now. Nothing was
-// changed, and it is offered again.
-var ErrBusy = errors.New("too many long messages are not whole yet")
 
 func roomFor(tx Parts, id int64, logical wire.MessageID) error {
 	open, err := tx.OpenParts(id)

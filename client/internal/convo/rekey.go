@@ -227,17 +227,27 @@ func parseWholeHello(whole []byte) (*session.Hello, error) {
 
 // acceptGiven tries the sets of prekeys that a device may hold, newest first, each
 // under our newest manifest and those before: the other end may not have been shown
-// the newest yet.
+// the newest yet. A device of ours may have been shown a newer one than this device:
+// then it is in the hello, and counts if it follows ours.
+//
+// spec: hello.md#another-device
 func (e *Engine) acceptGiven(now time.Time, r *contact.Record, hello *session.Hello) (*session.Session, []byte) {
+	lists := append([]*manifest.Manifest{e.Self.Manifest}, e.Self.Past...)
+	if m := hello.Manifest; r.Own && m.Sequence > e.Self.Manifest.Sequence {
+		then := *e.Self
+		if then.Adopt(now, m) == nil && then.Active(m) {
+			lists = append(lists, m)
+		}
+	}
 	for i := len(r.Given) - 1; i >= 0; i-- {
-		if s, block := e.acceptSet(now, &r.Given[i], hello); s != nil {
+		if s, block := e.acceptSet(now, &r.Given[i], lists, hello); s != nil {
 			return s, block
 		}
 	}
 	return nil, nil
 }
 
-func (e *Engine) acceptSet(now time.Time, g *contact.Given, hello *session.Hello) (*session.Session, []byte) {
+func (e *Engine) acceptSet(now time.Time, g *contact.Given, lists []*manifest.Manifest, hello *session.Hello) (*session.Session, []byte) {
 	private, err := pqxdh.ParsePrivate(g.Private)
 	if err != nil {
 		return nil, nil
@@ -247,7 +257,7 @@ func (e *Engine) acceptSet(now time.Time, g *contact.Given, hello *session.Hello
 	if err != nil {
 		return nil, nil
 	}
-	for _, m := range append([]*manifest.Manifest{e.Self.Manifest}, e.Self.Past...) {
+	for _, m := range lists {
 		self := session.Self{Manifest: m, Device: e.Self.Place(m), DH: e.Self.DH}
 		if s, block, err := session.Accept(e.Rand, now, self, private, public, key.Hash(labelGiven, g.Public), hello); err == nil {
 			return s, block

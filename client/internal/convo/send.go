@@ -56,6 +56,9 @@ func (e *Engine) Send(tx Tx, now time.Time, id int64, text string, keep time.Dur
 	}
 	for _, d := range devices {
 		c := &content.Content{Sent: uint64(now.Unix()), Text: &content.Text{Body: text}}
+		if d.Level >= contact.LevelDevices {
+			c.Known = e.known(d).Sequence
+		}
 		if err := e.ride(tx, d.ID, c); err != nil {
 			return nil, nil, err
 		}

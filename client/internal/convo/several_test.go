@@ -232,7 +232,7 @@ func TestOwnDevicesAgree(t *testing.T) {
 		return a2.e.Verify(tx, w.now, r, true)
 	})
 	w.must(a, func(tx vault.Store) (*convo.Change, error) {
-		return a.e.Agree(tx, w.now, []byte("dx"), []byte("a draft"))
+		return a.e.Agree(tx, w.now, append([]byte("d"), b.e.Self.Manifest.Root[:]...), []byte("a draft"))
 	})
 	for i := range 6 {
 		w.say(b, a, fmt.Sprint("text ", i))
@@ -297,6 +297,7 @@ func anyOrder(t *testing.T, seed uint64) {
 	mine, theirs := []*person{a}, []*person{b}
 	var out, in []string  // said since the second devices were there
 	early, late := 10, 36 // when a device joins
+	outLate, inLate := 0, 0
 	w.lose, w.crash = 4, 9
 	for i := range 48 {
 		switch {
@@ -306,6 +307,7 @@ func anyOrder(t *testing.T, seed uint64) {
 			theirs = append(theirs, w.link(b, "bob2"))
 		case i == late:
 			mine = append(mine, w.link(a, "ada3"))
+			outLate, inLate = len(out), len(in)
 		}
 		for _, p := range w.all {
 			if w.luck.IntN(6) == 0 {
@@ -354,9 +356,23 @@ func anyOrder(t *testing.T, seed uint64) {
 	if x, y := w.agreed(a), w.agreed(mine[1]); x != y {
 		t.Errorf("own devices do not agree:\n%s\n%s", x, y)
 	}
-	for text, n := range w.shows(mine[2], b, false) {
-		if n != 1 {
-			t.Errorf("the third device shows %q %d times", text, n)
+	// The third has all that was said since it was linked, whoever knew of it then, and
+	// nothing twice.
+	for _, dir := range []bool{true, false} {
+		got := w.shows(mine[2], b, dir)
+		since := in[inLate:]
+		if dir {
+			since = out[outLate:]
+		}
+		for _, text := range since {
+			if got[text] != 1 {
+				t.Errorf("the third device shows %q %d times, want once", text, got[text])
+			}
+		}
+		for text, n := range got {
+			if n != 1 {
+				t.Errorf("the third device shows %q %d times", text, n)
+			}
 		}
 	}
 }

@@ -229,6 +229,10 @@ type SharedMap interface {
 	DeleteShared(key []byte) error
 	SharedCount() (uint64, error) // the greatest there was
 	EachShared(f func(*content.Entry) error) error
+	// EachAlone calls f with those that are for this device alone.
+	EachAlone(f func(*content.Entry) error) error
+	// SharedRows counts both.
+	SharedRows() (shared, alone int, err error)
 }
 
 // Rows keeps the outbox.

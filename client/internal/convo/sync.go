@@ -8,10 +8,10 @@ import (
 	"github.com/tacet-chat/tacet/client/internal/contact"
 	"github.com/tacet-chat/tacet/internal/content"
 	"github.com/tacet-chat/tacet/internal/key"
-	"github.com/tacet-chat/tacet/internal/pad"
+	"github.com/tacet-chat/tacet/internal/wire"
 )
 
-// met returns our other devices: those that messages are written for.
+// others returns our other devices: those that messages are written for.
 func (e *Engine) others(tx Tx) ([]*contact.Record, error) { return tx.OwnDevices() }
 
 // tell writes something to each of our other devices. It waits there until the
@@ -32,13 +32,28 @@ func (e *Engine) tell(tx Tx, now time.Time, s *content.Sync, ch *Change) error {
 }
 
 func (e *Engine) tellOne(tx Tx, now time.Time, d *contact.Record, s *content.Sync, ch *Change) error {
-	_, err := e.write(tx, now, d, &content.Content{Sent: uint64(now.Unix()), Sync: s}, Row{}, ch)
+	c := &content.Content{Sent: uint64(now.Unix()), Sync: s, Known: e.Self.Manifest.Sequence}
+	_, err := e.write(tx, now, d, c, Row{}, ch)
 	return err
 }
 
 // copyOf is how a text is told to our other devices.
 func copyOf(p *contact.Record, ev *Event) *content.Copy {
 	return &content.Copy{Person: p.Root, Author: ev.From, ID: ev.Message, Out: ev.Out, Sent: uint64(ev.Sent), Body: ev.Text}
+}
+
+// syncOf is what is told of a text to who did not get it: with what is known of it.
+func syncOf(p *contact.Record, ev *Event) *content.Sync {
+	s := &content.Sync{Copy: copyOf(p, ev)}
+	name, named := ev.Name()
+	switch {
+	case !named:
+	case !ev.Out && (ev.Seen || ev.Seq <= p.Read):
+		s.Read = []content.Name{name}
+	case ev.Out && (ev.State == OnDevice || ev.State == Expired || ev.State == Unsent):
+		s.Ends = map[content.Name]byte{name: byte(ev.State)}
+	}
+	return s
 }
 
 // copyOut gives our other devices a text that this one sent. Before they know the
@@ -51,12 +66,13 @@ func (e *Engine) copyOut(tx Tx, now time.Time, p *contact.Record, ev *Event, ch 
 }
 
 // text takes a text of a person: the first one of its name. Those of our devices of
-// which its author did not know get it from here.
-func (e *Engine) text(tx Tx, now time.Time, r *contact.Record, b *pad.Block, c *content.Content, ch *Change) (shown bool, err error) {
+// which its author did not know when it was written get it from here. What its block
+// names does not tell: a row that waited long is sealed under what is known then.
+func (e *Engine) text(tx Tx, now time.Time, r *contact.Record, id wire.MessageID, c *content.Content, ch *Change) (shown bool, err error) {
 	if r.Own || r.State == contact.Member {
 		return false, nil
 	}
-	ev := &Event{Contact: r.PersonID(), Kind: Text, Message: b.Logical, Text: c.Text.Body, Sent: int64(c.Sent), At: now.Unix(), From: r.Sign}
+	ev := &Event{Contact: r.PersonID(), Kind: Text, Message: id, Text: c.Text.Body, Sent: int64(c.Sent), At: now.Unix(), From: r.Sign}
 	if fresh, err := e.keepText(tx, ev, ch); err != nil || !fresh {
 		return false, err
 	}
@@ -69,10 +85,10 @@ func (e *Engine) text(tx Tx, now time.Time, r *contact.Record, b *pad.Block, c *
 		return true, err
 	}
 	for _, d := range own {
-		if d.Joined != 0 && b.Theirs.Sequence >= d.Joined {
-			continue // its author wrote to it, too
+		if knew(c.Known, d) {
+			continue
 		}
-		if err := e.tellOne(tx, now, d, &content.Sync{Copy: copyOf(p, ev)}, ch); err != nil {
+		if err := e.tellOne(tx, now, d, syncOf(p, ev), ch); err != nil {
 			return false, err
 		}
 	}
@@ -89,13 +105,18 @@ func (e *Engine) keepText(tx Tx, ev *Event, ch *Change) (fresh bool, err error) 
 		} else if !errors.Is(err, ErrGone) {
 			return false, err
 		}
-		if ev.Seen, err = tookEarly(tx, keyEarlyRead, name, nil); err != nil {
+		read, err := takeAside(tx, keyEarlyRead, name)
+		if err != nil {
 			return false, err
 		}
-		if _, err = tookEarly(tx, keyEarlyEnd, name, func(v []byte) { ev.State = EventState(v[0]) }); err != nil {
+		end, err := takeAside(tx, keyEarlyEnd, name)
+		if err != nil {
 			return false, err
 		}
-		ev.Seen = ev.Seen && !ev.Out
+		if len(end) == 1 && ev.Out {
+			ev.State = EventState(end[0])
+		}
+		ev.Seen = len(read) > 0 && !ev.Out
 	}
 	if err := tx.PutEvent(ev); err != nil {
 		return false, err
@@ -105,24 +126,6 @@ func (e *Engine) keepText(tx Tx, ev *Event, ch *Change) (fresh bool, err error) 
 		return true, e.advance(tx, ev.Contact)
 	}
 	return true, nil
-}
-
-// early remembers what was told of a text that is still to come.
-func early(tx Tx, kind byte, name content.Name, value []byte) error {
-	return tx.PutShared(&content.Entry{Key: append([]byte{kind}, name[:]...), Value: value})
-}
-
-// tookEarly takes out what was remembered.
-func tookEarly(tx Tx, kind byte, name content.Name, f func([]byte)) (bool, error) {
-	k := append([]byte{kind}, name[:]...)
-	was, err := tx.Shared(k)
-	if err != nil || was == nil || len(was.Value) == 0 {
-		return false, err
-	}
-	if f != nil {
-		f(was.Value)
-	}
-	return true, tx.DeleteShared(k)
 }
 
 // tellEnds tells our other devices what became of texts that this one sent.
@@ -215,77 +218,104 @@ func ignore(err, which error) error {
 	return err
 }
 
-// synced takes what another device of ours told.
-func (e *Engine) synced(tx Tx, now time.Time, s *content.Sync, ch *Change) error {
-	for i := range s.Entries {
-		if err := e.takeEntry(tx, now, &s.Entries[i], ch); err != nil {
+// synced takes what another device of ours told, and hands on what was new.
+func (e *Engine) synced(tx Tx, now time.Time, r *contact.Record, c *content.Content, ch *Change) error {
+	s := c.Sync
+	var fresh content.Sync
+	if s.Copy != nil {
+		is, err := e.takeCopy(tx, now, s.Copy, ch)
+		if err != nil {
 			return err
 		}
+		if is != nil {
+			fresh = *is
+		}
 	}
-	if s.Copy != nil {
-		if err := e.takeCopy(tx, now, s.Copy, ch); err != nil {
+	for i := range s.Entries {
+		is, err := e.takeEntry(tx, now, &s.Entries[i], ch)
+		if err != nil {
 			return err
+		}
+		if is {
+			fresh.Entries = append(fresh.Entries, s.Entries[i])
 		}
 	}
 	for _, name := range s.Read {
-		if err := e.takeRead(tx, name, ch); err != nil {
+		is, err := e.takeRead(tx, now, name, ch)
+		if err != nil {
 			return err
+		}
+		if is {
+			fresh.Read = append(fresh.Read, name)
 		}
 	}
 	for name, end := range s.Ends {
-		if err := e.takeEnd(tx, name, EventState(end), ch); err != nil {
+		is, err := e.takeEnd(tx, now, name, EventState(end), ch)
+		if err != nil {
 			return err
 		}
+		if is {
+			if fresh.Ends == nil {
+				fresh.Ends = map[content.Name]byte{}
+			}
+			fresh.Ends[name] = end
+		}
 	}
-	return nil
+	return e.handOn(tx, now, r, c.Known, &fresh, ch)
 }
 
-// takeCopy keeps a text that our other device sent, or received. If the person is
-// not known yet, what tells of them is still on its way: the text is offered again.
-func (e *Engine) takeCopy(tx Tx, now time.Time, c *content.Copy, ch *Change) error {
+// takeCopy keeps a text that our other device sent, or received. It returns what is to
+// be told of it, nil if it is not new. If the person is not known yet, it waits until
+// they are.
+func (e *Engine) takeCopy(tx Tx, now time.Time, c *content.Copy, ch *Change) (fresh *content.Sync, err error) {
 	p, err := tx.ContactOf(c.Person)
 	if errors.Is(err, contact.ErrUnknown) {
-		return ErrBusy
+		if is, err := e.copyAside(tx, now, c); err != nil || !is {
+			return nil, err
+		}
+		return &content.Sync{Copy: c}, nil
 	}
 	if err != nil || p.State == contact.Blocked {
-		return err
+		return nil, err
 	}
 	ev := &Event{Contact: p.ID, Kind: Text, Out: c.Out, Message: c.ID, Text: c.Body, Sent: int64(c.Sent), At: now.Unix(), From: key.SignPublic(c.Author)}
 	if c.Out {
 		ev.State = Copied
 	}
-	_, err = e.keepText(tx, ev, ch)
-	return err
+	if is, err := e.keepText(tx, ev, ch); err != nil || !is {
+		return nil, err
+	}
+	return syncOf(p, ev), nil
 }
 
-func (e *Engine) takeRead(tx Tx, name content.Name, ch *Change) error {
+func (e *Engine) takeRead(tx Tx, now time.Time, name content.Name, ch *Change) (fresh bool, err error) {
 	ev, err := tx.Named(name)
 	if errors.Is(err, ErrGone) {
-		return early(tx, keyEarlyRead, name, []byte{1})
+		return putAside(tx, now, keyEarlyRead, name, []byte{1})
 	}
 	if err != nil || ev.Out || ev.Seen {
-		return err
+		return false, err
 	}
 	ev.Seen = true
 	if err := tx.PutEvent(ev); err != nil {
-		return err
+		return false, err
 	}
 	ch.Events = append(ch.Events, ev)
-	return e.advance(tx, ev.Contact)
+	return true, e.advance(tx, ev.Contact)
 }
 
-func (e *Engine) takeEnd(tx Tx, name content.Name, end EventState, ch *Change) error {
+func (e *Engine) takeEnd(tx Tx, now time.Time, name content.Name, end EventState, ch *Change) (fresh bool, err error) {
 	if end != OnDevice && end != Expired && end != Unsent {
-		return nil // of a newer version
+		return false, nil // of a newer version
 	}
 	ev, err := tx.Named(name)
 	if errors.Is(err, ErrGone) {
-		return early(tx, keyEarlyEnd, name, []byte{byte(end)})
+		return putAside(tx, now, keyEarlyEnd, name, []byte{byte(end)})
 	}
 	if err != nil || !ev.Out || ev.State != Copied {
-		return err
+		return false, err
 	}
 	ev.State = end
 	ch.Events = append(ch.Events, ev)
-	return tx.PutEvent(ev)
+	return true, tx.PutEvent(ev)
 }

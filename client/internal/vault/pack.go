@@ -30,6 +30,16 @@ type Packed struct {
 // Done reports whether all went over.
 func (p *Packed) Done() bool { return p.At >= len(p.Tables) }
 
+// Of returns the greatest id of a table that belongs to the pack, 0 if none does.
+func (p *Packed) Of(t Table) int64 {
+	for i, o := range p.Tables {
+		if o == t && i < len(p.Last) {
+			return p.Last[i]
+		}
+	}
+	return 0
+}
+
 // BeginPack notes what belongs to a pack of these tables.
 func (tx *Tx) BeginPack(tables ...Table) (*Packed, error) {
 	p := &Packed{Tables: tables}

@@ -80,14 +80,29 @@ func (s Store) sharedCount() (uint64, Row, error) {
 }
 
 // EachShared calls f with every entry that our devices share.
-func (s Store) EachShared(f func(*content.Entry) error) error {
-	return s.Each(Shared, Query{A: ptr(0)}, func(row Row) error {
+func (s Store) EachShared(f func(*content.Entry) error) error { return s.eachShared(0, f) }
+
+// EachAlone calls f with every entry that is kept for this device alone.
+func (s Store) EachAlone(f func(*content.Entry) error) error { return s.eachShared(1, f) }
+
+func (s Store) eachShared(alone int64, f func(*content.Entry) error) error {
+	return s.Each(Shared, Query{A: ptr(alone)}, func(row Row) error {
 		e := &content.Entry{}
 		if err := decode(Shared, row, e); err != nil {
 			return err
 		}
 		return f(e)
 	})
+}
+
+// SharedRows counts the entries that our devices share, and those that are kept for
+// this device alone.
+func (s Store) SharedRows() (shared, alone int, err error) {
+	if shared, err = s.Count(Shared, Query{A: ptr(0)}); err != nil {
+		return 0, 0, err
+	}
+	alone, err = s.Count(Shared, Query{A: ptr(1)})
+	return shared, alone, err
 }
 
 var _ convo.Tx = Store{}
