@@ -86,7 +86,7 @@ type joinState struct {
 	Total     uint64        `cbor:"17,keyasint"`
 	Up        uint32        `cbor:"18,keyasint"` // number of the next state by the relay
 	Put       bool          `cbor:"19,keyasint"` // the relay has the answer
-	Until     int64         `cbor:"20,keyasint"` // unix seconds when it is given up
+	Until     int64         `cbor:"20,keyasint"` // unix seconds when it is given up, unless it is complete
 }
 
 // identity returns the keys of this device, which nobody has vouched for yet.
@@ -195,6 +195,12 @@ func Join(ctx context.Context, o Options, j JoinOptions) error {
 		o.at(BoundaryJoinBegun)
 	}
 	joiner, err := openJoin(ctx, o, j)
+	if errors.Is(err, errNothing) && j.Code != "" { // killed before anything was in it
+		if err := removeVault(o.Dir); err != nil {
+			return err
+		}
+		return Join(ctx, o, j)
+	}
 	if err != nil {
 		return err
 	}
@@ -210,6 +216,9 @@ func Join(ctx context.Context, o Options, j JoinOptions) error {
 // the vault is removed.
 func AbandonJoin(ctx context.Context, o Options) error {
 	j, err := openJoin(ctx, o, JoinOptions{Progress: func(JoinProgress) {}})
+	if errors.Is(err, errNothing) {
+		return removeVault(o.Dir)
+	}
 	if err != nil {
 		return err
 	}
@@ -242,16 +251,20 @@ func beginJoin(ctx context.Context, o Options, j JoinOptions) error {
 	s := joinState{Code: c.String(), Offer: blob, Realm: contact.Realm{Name: c.Relay, Pin: offer.Realm}, Name: contact.CleanName(j.Name),
 		Until: time.Now().Add(link.Life + linkWithin).Unix()}
 	s.Keys = [3][]byte{id.Sign.Bytes(), id.DH.Bytes(), id.XWing.Bytes()}
-	params := vault.Default
-	if o.WeakVault {
-		params = vault.Params{Memory: 64, Time: 1, Threads: 1, Weak: true}
-	}
-	v, err := vault.Create(o.Dir, o.Passphrase, params)
+	v, err := createVault(o)
 	if err != nil {
 		return vaultError(err)
 	}
 	defer v.Close()
 	return vaultError(v.Update(ctx, func(tx *vault.Tx) error { return writeMeta(tx, metaJoin, &s) }))
+}
+
+func createVault(o Options) (*vault.Vault, error) {
+	params := vault.Default
+	if o.WeakVault {
+		params = vault.Params{Memory: 64, Time: 1, Threads: 1, Weak: true}
+	}
+	return vault.Create(o.Dir, o.Passphrase, params)
 }
 
 // joiner is a link under way on the device that joins.
@@ -287,7 +300,7 @@ func openJoin(ctx context.Context, o Options, opt JoinOptions) (_ *joiner, err e
 		return nil, vaultError(err)
 	}
 	if !found {
-		return nil, ErrExists
+		return nil, c.unfounded(ctx)
 	}
 	if j.code, err = link.ParseCode(j.state.Code); err != nil {
 		return nil, ErrDamaged
@@ -304,6 +317,26 @@ func openJoin(ctx context.Context, o Options, opt JoinOptions) (_ *joiner, err e
 		return nil, err
 	}
 	return j, nil
+}
+
+// errNothing: a vault that was made, and in which nothing was put: no profile, and no
+// link that could go on.
+var errNothing = errors.New("nothing was begun in this profile")
+
+// unfounded says what a vault is in which no device is being linked.
+func (c *Client) unfounded(ctx context.Context) error {
+	is := ErrExists
+	err := c.vault.View(ctx, func(tx *vault.Tx) error {
+		_, found, err := tx.Get(vault.Meta, metaIdentity)
+		if err == nil && !found {
+			is = errNothing
+		}
+		return err
+	})
+	if err != nil {
+		return vaultError(err)
+	}
+	return is
 }
 
 func (j *joiner) close() error {
@@ -351,18 +384,35 @@ func (j *joiner) run(ctx context.Context) (over bool, err error) {
 	return true, nil
 }
 
-// ends reports whether an error is the end of the link. The other side is told.
+// ends reports whether an error is the end of the link. The other side is told of
+// every end that is this device's own.
 func (j *joiner) ends(ctx context.Context, err error) bool {
+	why := link.Failed
 	switch {
-	case errors.Is(err, ErrGivenUp), errors.Is(err, ErrCodeUsed), errors.Is(err, ErrCodeOver):
+	case errors.Is(err, ErrGivenUp), errors.Is(err, ErrCodeUsed):
 		return true
+	case errors.Is(err, ErrCodeOver), errors.Is(err, ErrLinkLate):
+		why = link.Late
 	case errors.Is(err, ErrPack), errors.Is(err, ErrForged):
-		told, stop := context.WithTimeout(ctx, uploadWithin)
-		defer stop()
-		j.giveUp(told, link.Failed)
-		return true
+	default:
+		return false // the disk, the relay's gate: it can go on later
 	}
-	return false // the disk, the relay's gate: it can go on later
+	told, stop := context.WithTimeout(ctx, uploadWithin)
+	defer stop()
+	j.giveUp(told, why)
+	return true
+}
+
+// late fails with ErrLinkLate for a link that was not done in its time. One that is
+// complete never ends by itself: this device may be on the list, and then it has all
+// that it needs but the list. Only the other device, or a person, ends it.
+//
+// spec: link.md#how-it-ends
+func (j *joiner) late() error {
+	if j.state.Ended || time.Now().Unix() <= j.state.Until {
+		return nil
+	}
+	return ErrLinkLate
 }
 
 // patiently repeats a step as long as only the network fails.
@@ -372,8 +422,8 @@ func (j *joiner) patiently(ctx context.Context, step func(context.Context) error
 		if !errors.Is(err, ErrNetwork) {
 			return err
 		}
-		if time.Now().Unix() > j.state.Until {
-			return errors.Join(ErrCodeOver, err)
+		if late := j.late(); late != nil {
+			return errors.Join(late, err)
 		}
 		j.tell(func(p *JoinProgress) { p.Trouble = plain(err) })
 		if err := pause(ctx, linkRetry); err != nil {
@@ -487,6 +537,8 @@ func (j *joiner) reveal(ctx context.Context) error {
 			err = j.save(ctx, func(_ vault.Store, st *joinState) error {
 				clear(st.Ephemeral)
 				st.Ephemeral, st.Root, st.Digits = nil, s.Root.Bytes(), s.Digits
+				// The other device counts from the digits, which come later: it ends first.
+				st.Until = time.Now().Add(link.Life + linkWithin).Unix()
 				return nil
 			})
 			if err == nil {

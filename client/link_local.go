@@ -7,6 +7,7 @@ import (
 	"io"
 	"net"
 	"net/netip"
+	"os"
 	"slices"
 	"sync"
 	"time"
@@ -18,10 +19,11 @@ import (
 
 // Bounds of the local network's way.
 const (
-	localWithin = 5 * time.Second // for a stranger's hello, and for a connection to be made
-	localSilent = time.Minute     // for a frame
-	localMost   = 8               // connections at a time
-	frameHead   = 8               // number 4 ‖ length 4
+	localWithin = 5 * time.Second  // for a stranger's hello, and for a connection to be made
+	localSilent = time.Minute      // for a frame
+	localQuiet  = 30 * time.Second // without anything new: the relay's way is used, too
+	localMost   = 8                // connections at a time
+	frameHead   = 8                // number 4 ‖ length 4
 )
 
 // linkServer listens on the local network while a link is open.
@@ -129,31 +131,24 @@ func (l *linker) rest() {
 	}
 }
 
-// connected reports whether the new device is here by the local network.
-func (l *linker) connected() bool {
-	l.mu.Lock()
-	s := l.server
-	l.mu.Unlock()
-	if s == nil {
-		return false
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.known > 0
-}
-
 // byRelay reports whether messages are to be put at the relay: the local network is
-// given a moment first.
+// given a moment first. A connection that brings nothing new does not keep the relay's
+// way shut: somebody in between may repeat what was said, or swallow one direction.
+//
+// spec: link.md#on-the-local-network
 func (l *linker) byRelay() bool {
 	l.mu.Lock()
-	s := l.server
+	s, silent := l.server, time.Since(l.heardAt)
 	l.mu.Unlock()
 	if s == nil || len(s.listeners) == 0 {
 		return true
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.known == 0 && time.Since(s.since) > linkNetwork
+	if s.known > 0 {
+		return silent > localQuiet
+	}
+	return time.Since(s.since) > linkNetwork
 }
 
 // wakeServer says that there is something new to send.
@@ -304,13 +299,24 @@ func writeFrame(conn net.Conn, n uint32, blob []byte) error {
 	return err
 }
 
-var errFrame = errors.New("frame is malformed")
+var (
+	errFrame = errors.New("frame is malformed")
+	errQuiet = errors.New("no frame came")
+)
 
-// readFrame reads a frame of one of the sizes of blobs.
+// readFrame reads a frame of one of the sizes of blobs. It fails with errQuiet if none
+// begins within a time.
 func readFrame(conn net.Conn, within time.Duration) (n uint32, blob []byte, err error) {
 	var head [frameHead]byte
 	conn.SetReadDeadline(time.Now().Add(within))
-	if _, err := io.ReadFull(conn, head[:]); err != nil {
+	if _, err := io.ReadFull(conn, head[:1]); err != nil {
+		if errors.Is(err, os.ErrDeadlineExceeded) {
+			err = errQuiet
+		}
+		return 0, nil, err
+	}
+	conn.SetReadDeadline(time.Now().Add(localSilent))
+	if _, err := io.ReadFull(conn, head[1:]); err != nil {
 		return 0, nil, err
 	}
 	size := int(binary.BigEndian.Uint32(head[4:]))

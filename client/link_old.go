@@ -116,8 +116,10 @@ func (l *linker) state(ctx context.Context) (Link, error) {
 	if s == nil || s.Phase == phaseEnding {
 		out := l.last
 		out.Version = version
-		if s != nil && out.Stage == LinkNone {
-			out.Stage, out.Reason = LinkEnded, s.Why2
+		if s != nil && out.Stage == LinkNone { // of the process before
+			if out.Stage, out.Reason = LinkEnded, s.Why2; s.Why == 0 {
+				out.Stage = LinkDone
+			}
 		}
 		return out, nil
 	}
@@ -154,6 +156,11 @@ func (l *linker) start(ctx context.Context, o LinkOptions) (Link, error) {
 	if err != nil {
 		return Link{}, err
 	}
+	if before, err := l.load(ctx); err != nil {
+		return Link{}, vaultError(err)
+	} else if before != nil && before.goesOn() {
+		l.hangUp()
+	}
 	var ports []string
 	if !o.RelayOnly {
 		ports = l.listen(nil)
@@ -162,6 +169,10 @@ func (l *linker) start(ctx context.Context, o LinkOptions) (Link, error) {
 		old := &linkState{}
 		if found, err := readMeta(tx.Tx, metaLink, old); err != nil {
 			return nil, err
+		} else if found && old.goesOn() {
+			if err := dropMessages(tx.Tx, old.Acked, old.Next); err != nil {
+				return nil, err
+			}
 		} else if found && old.Phase != phaseEnding {
 			return nil, ErrLinking
 		}
@@ -297,8 +308,8 @@ func (l *linker) confirm(ctx context.Context, digits string) error {
 			return nil, err
 		}
 		defer session.Wipe()
-		if !session.SameDigits(digits) {
-			s.Tries++
+		if s.Tries >= linkTries || !session.SameDigits(digits) {
+			s.Tries++ // the end of a link that was wrong often enough may have been cut off
 			wrong, over = true, s.Tries >= linkTries
 			return nil, nil
 		}
@@ -335,14 +346,8 @@ func (l *linker) begin(tx vault.Store, now time.Time, s *linkState, session *lin
 	if s.Pack, err = tx.BeginPack(packTables()...); err != nil {
 		return nil, err
 	}
-	k := session.Stream()
-	defer k.Wipe()
-	_, h, err := stream.NewSealer(c.opt.rand(), k, []byte(link.Context))
-	if err != nil {
-		return nil, err
-	}
-	s.Phase, s.Card, s.Header, s.Expires = phaseSending, card, h[:], now.Add(linkWithin).Unix()
-	blob, err := session.SealDown(c.opt.rand(), 0, link.Control{Kind: link.Begin, Header: h, Rows: s.Pack.Total})
+	s.Phase, s.Card, s.Expires = phaseSending, card, now.Add(linkWithin).Unix()
+	blob, err := l.stream(s, session)
 	if err != nil {
 		return nil, err
 	}
@@ -378,7 +383,7 @@ func (l *linker) piece(tx vault.Store, now time.Time, s *linkState) error {
 	}
 	defer session.Wipe()
 	chunks := linkPieceIn
-	p := packing{tx: tx, to: s.Sign, of: map[int64]bool{}, groups: l.c.groups.engine, now: now}
+	p := packing{tx: tx, to: s.Sign, of: map[int64]bool{}, last: s.Pack.Of(vault.Event), groups: l.c.groups.engine, now: now}
 	plain, err := tx.Pack(s.Pack, make([]byte, 0, chunks*stream.ChunkSize), chunks*stream.ChunkSize, p.keep)
 	if err != nil {
 		return err
@@ -410,7 +415,7 @@ func (l *linker) piece(tx vault.Store, now time.Time, s *linkState) error {
 // heard takes a state of the new device, by whatever way it came.
 func (l *linker) heard(ctx context.Context, st link.Status, byRelay bool) error {
 	c := l.c
-	admitted, done := false, false
+	admitted, done, moved := false, false, false
 	err := l.update(ctx, func(tx vault.Store, now time.Time, s *linkState) (*convo.Change, error) {
 		if byRelay {
 			s.Up++
@@ -419,6 +424,7 @@ func (l *linker) heard(ctx context.Context, st link.Status, byRelay bool) error 
 			return nil, nil
 		}
 		if st.Next > s.Acked {
+			moved = true
 			if err := dropMessages(tx.Tx, s.Acked, st.Next); err != nil {
 				return nil, err
 			}
@@ -427,8 +433,7 @@ func (l *linker) heard(ctx context.Context, st link.Status, byRelay bool) error 
 		switch {
 		case st.Phase == link.Linked && s.Phase == phaseAdmitted:
 			done = true
-			s.Phase = 0
-			l.note(Link{Stage: LinkDone})
+			return nil, l.done(tx, s)
 		case st.Phase == link.Complete && s.Phase == phaseSending && s.Sealed && s.Acked == s.Next:
 			admitted = true
 			return l.admit(tx, now, s)
@@ -445,13 +450,54 @@ func (l *linker) heard(ctx context.Context, st link.Status, byRelay bool) error 
 		c.opt.at(BoundaryLinkDone)
 		l.over()
 	}
-	l.progress()
+	if moved || admitted {
+		l.progress()
+	}
 	l.wakeServer()
 	l.wake()
 	return nil
 }
 
-// progress notes that the new device is there.
+// again begins another stream for what is left of the pack, once in every process: a
+// disk that was put back to an earlier state must not seal two texts under one nonce.
+//
+// spec: link.md#pack
+func (l *linker) again(ctx context.Context) error {
+	err := l.update(ctx, func(tx vault.Store, _ time.Time, s *linkState) (*convo.Change, error) {
+		if s.Phase != phaseSending || s.Sealed || s.Chunk == 0 {
+			return nil, nil
+		}
+		session, err := s.session()
+		if err != nil {
+			return nil, err
+		}
+		defer session.Wipe()
+		blob, err := l.stream(s, session)
+		if err != nil {
+			return nil, err
+		}
+		s.Next++
+		return nil, putMessage(tx.Tx, s.Next-1, blob)
+	})
+	if errors.Is(err, ErrNoLink) {
+		return nil
+	}
+	return err
+}
+
+// stream begins a stream for the pack, and makes the message that says so.
+func (l *linker) stream(s *linkState, session *link.Session) ([]byte, error) {
+	k := session.Stream()
+	defer k.Wipe()
+	_, h, err := stream.NewSealer(l.c.opt.rand(), k, []byte(link.Context))
+	if err != nil {
+		return nil, err
+	}
+	s.Header, s.Chunk = h[:], 0
+	return session.SealDown(l.c.opt.rand(), s.Next, link.Control{Kind: link.Begin, Header: h, Rows: s.Pack.Total})
+}
+
+// progress notes that the new device said something new.
 func (l *linker) progress() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -527,7 +573,7 @@ func (l *linker) end(ctx context.Context, why link.Why, reason string) error {
 		}
 		clear(s.Ephemeral)
 		clear(s.Root)
-		*s = linkState{Phase: phaseEnding, Realm: s.Realm, Secret: s.Secret, First: s.First, Why: why, Why2: reason, Put: s.Put,
+		*s = linkState{Phase: phaseEnding, Realm: s.Realm, Secret: s.Secret, First: s.First, Why: why, Why2: reason, Put: s.Put || s.Phase > phaseOffered,
 			Expires: now.Add(linkWithin).Unix()}
 		ended = true
 		l.note(Link{Stage: LinkEnded, Reason: reason})

@@ -13,11 +13,12 @@ import (
 	"github.com/tacet-chat/tacet/internal/key"
 )
 
-// packTables are what goes over to a device that is being linked, in this order:
-// who is spoken with, how they are reached, what our devices agree on, the groups, what
-// was said.
+// packTables are what goes over to a device that is being linked, in this order: what
+// our devices agree on, the groups, what was said, who is spoken with, how they are
+// reached. People come late: what they say of their devices while the rest goes over is
+// in it.
 func packTables() []vault.Table {
-	return []vault.Table{vault.Contact, vault.Route, vault.Shared, vault.Group, vault.GroupLine, vault.Event}
+	return []vault.Table{vault.Shared, vault.Group, vault.GroupLine, vault.Event, vault.Contact, vault.Route}
 }
 
 // packing decides what of each row goes over. to is the device that it goes to.
@@ -25,6 +26,8 @@ type packing struct {
 	tx vault.Store
 	to key.SignPublic
 	of map[int64]bool // contacts of whom something goes over
+	// last is the newest event that goes over: what came after has other numbers there.
+	last int64
 
 	groups groupEngine
 	now    time.Time
@@ -58,7 +61,9 @@ func (p *packing) keep(t vault.Table, row *vault.Row) (ok bool, err error) {
 		if err := cbor.Unmarshal(row.V, r); err != nil {
 			return false, vault.ErrDamaged
 		}
-		return rewrite(row, r.Packed())
+		out := r.Packed()
+		out.Read = min(out.Read, p.last)
+		return rewrite(row, out)
 	case vault.Route:
 		r := &contact.RouteRecord{}
 		if err := cbor.Unmarshal(row.V, r); err != nil {

@@ -2,10 +2,13 @@ package client
 
 import (
 	"context"
+	"crypto/sha256"
 	"errors"
 	"time"
 
+	"github.com/tacet-chat/tacet/client/internal/contact"
 	"github.com/tacet-chat/tacet/client/internal/convo"
+	"github.com/tacet-chat/tacet/client/internal/device"
 	"github.com/tacet-chat/tacet/client/internal/vault"
 	"github.com/tacet-chat/tacet/client/transport"
 	"github.com/tacet-chat/tacet/internal/link"
@@ -26,6 +29,12 @@ const (
 func (l *linker) run(ctx context.Context) error {
 	defer l.rest()
 	defer l.hangUp()
+	if err := l.again(ctx); err != nil {
+		if ctx.Err() != nil {
+			return nil
+		}
+		return err
+	}
 	timer := time.NewTimer(0)
 	defer timer.Stop()
 	for {
@@ -85,7 +94,7 @@ func (l *linker) step(ctx context.Context) (next time.Duration, err error) {
 	if s.Phase != phaseEnding && time.Now().Unix() > s.Expires {
 		return linkPoll, l.late(ctx, s)
 	}
-	if len(s.Ports) > 0 && s.Phase != phaseEnding {
+	if len(s.Ports) > 0 && s.Phase != phaseEnding && l.c.opt.Network.Proxy() == "" {
 		l.listen(s.Ports)
 	}
 	switch s.Phase {
@@ -202,9 +211,8 @@ func (l *linker) waiting(ctx context.Context, r Relay, s *linkState) error {
 		if err != nil {
 			return err
 		}
-		for _, id := range []wire.BlobID{s.code().Offer(), s.code().Answer()} {
-			r.DeleteBlob(ctx, id, s.code().Capability()) // their time ends in a day all the same
-		}
+		// Offer and answer stay until the link ends: who comes second is told that the
+		// code was used.
 	}
 	_, err = l.left(ctx, r, session)
 	return err
@@ -222,7 +230,49 @@ func (l *linker) left(ctx context.Context, r Relay, s *link.Session) (bool, erro
 	if _, err := link.OpenGaveUp(s.First, false, blob); err != nil {
 		return false, nil
 	}
+	if st, err := l.load(ctx); err != nil || st == nil {
+		return false, err
+	} else if st.Phase == phaseAdmitted {
+		return true, l.admittedLeft(ctx)
+	}
 	return true, l.end(ctx, link.Cancelled, "it was taken back on the new device")
+}
+
+// admittedLeft takes a device off the list that gave up before it heard that it is on
+// it. It has destroyed what it had.
+func (l *linker) admittedLeft(ctx context.Context) error {
+	ended := false
+	err := l.update(ctx, func(tx vault.Store, now time.Time, s *linkState) (ch *convo.Change, err error) {
+		if s.Phase != phaseAdmitted {
+			return nil, nil
+		}
+		id := l.c.engine.Self
+		if place, ok := id.Manifest.Find(s.Sign); ok {
+			m, err := id.Revoke(now, place)
+			if errors.Is(err, device.ErrPlace) {
+				m, err = id.Manifest, nil // it was revoked already
+			}
+			if err != nil {
+				return nil, err
+			}
+			if ch, err = l.c.engine.Adopt(tx, now, m); err != nil {
+				return nil, err
+			}
+		}
+		if err := l.done(tx, s); err != nil {
+			return nil, err
+		}
+		s.Why, s.Why2 = link.Cancelled, "it was taken back on the new device, which is off the list again"
+		l.note(Link{Stage: LinkEnded, Reason: s.Why2})
+		ended = true
+		return ch, nil
+	})
+	if ended && err == nil {
+		l.over()
+		l.c.wake()
+		l.wake()
+	}
+	return err
 }
 
 // putTwice puts a blob that may have been put before.
@@ -250,6 +300,15 @@ func (l *linker) moving(ctx context.Context, r Relay) error {
 		return err
 	}
 	defer session.Wipe()
+	// First: one that has given up, and is nobody's, is not put on the list.
+	if over, err := l.left(ctx, r, session); err != nil || over {
+		return err
+	}
+	if s.Phase == phaseAdmitted {
+		if done, err := l.works(ctx); err != nil || done {
+			return err
+		}
+	}
 	if l.byRelay() {
 		days := byte(1)
 		if s.Phase == phaseAdmitted {
@@ -259,7 +318,7 @@ func (l *linker) moving(ctx context.Context, r Relay) error {
 			if err := l.putMessage(ctx, r, session, n, days); err != nil {
 				return err
 			}
-			if l.connected() {
+			if !l.byRelay() {
 				break
 			}
 		}
@@ -274,10 +333,47 @@ func (l *linker) moving(ctx context.Context, r Relay) error {
 		}
 		l.wake() // there is room now
 	}
-	if s.Phase == phaseSending {
-		_, err = l.left(ctx, r, session)
+	return nil
+}
+
+// works ends a link to a device that has begun a session with this one: it works, also
+// if its word of that was lost.
+func (l *linker) works(ctx context.Context) (done bool, err error) {
+	err = l.update(ctx, func(tx vault.Store, _ time.Time, s *linkState) (*convo.Change, error) {
+		if s.Phase != phaseAdmitted {
+			return nil, nil
+		}
+		d, err := tx.DeviceOf(l.c.engine.Self.Manifest.Root, s.Sign)
+		if errors.Is(err, contact.ErrUnknown) {
+			return nil, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		sessions, err := tx.SessionsOf(d.ID)
+		if err != nil || len(sessions) == 0 {
+			return nil, err
+		}
+		done = true
+		return nil, l.done(tx, s)
+	})
+	if done && err == nil {
+		l.c.opt.at(BoundaryLinkDone)
+		l.over()
+		l.wake()
 	}
-	return err
+	return done, err
+}
+
+// done ends a link that has come to its end. What lies at the relay is left to
+// farewell.
+func (l *linker) done(tx vault.Store, s *linkState) error {
+	if err := dropMessages(tx.Tx, s.Acked, s.Next); err != nil {
+		return err
+	}
+	*s = linkState{Phase: phaseEnding, Realm: s.Realm, Secret: s.Secret, Put: true, Expires: s.Expires}
+	l.note(Link{Stage: LinkDone})
+	return nil
 }
 
 func (l *linker) putMessage(ctx context.Context, r Relay, session *link.Session, n uint32, days byte) error {
@@ -294,8 +390,13 @@ func (l *linker) putMessage(ctx context.Context, r Relay, session *link.Session,
 	}
 	if blob != nil { // else it has arrived meanwhile
 		l.goes("relay")
-		if err := putTwice(ctx, r, linkBlob(session.Down(n), session.Capability(), blob, days)); err != nil {
-			return err
+		p := linkBlob(session.Down(n), session.Capability(), blob, days)
+		receipt, err := r.PutBlob(ctx, p)
+		if occupied(receipt, p, err) && receipt.Hash != sha256.Sum256(blob) {
+			return l.end(ctx, link.Failed, "something else lies where a piece of it should: the storage of this device may have gone back in time")
+		}
+		if err != nil && !occupied(receipt, p, err) {
+			return networkError(err)
 		}
 	}
 	return l.update(ctx, func(_ vault.Store, _ time.Time, s *linkState) (*convo.Change, error) {
@@ -353,8 +454,10 @@ func (l *linker) farewell(ctx context.Context, r Relay, s *linkState) error {
 		}
 	}
 	if s.Put {
-		if err := r.DeleteBlob(ctx, s.code().Offer(), s.code().Capability()); err != nil && !errors.Is(err, transport.ErrNothing) && time.Now().Unix() < s.Expires {
-			return networkError(err)
+		for _, id := range []wire.BlobID{s.code().Offer(), s.code().Answer()} {
+			if err := r.DeleteBlob(ctx, id, s.code().Capability()); err != nil && !errors.Is(err, transport.ErrNothing) && time.Now().Unix() < s.Expires {
+				return networkError(err)
+			}
 		}
 	}
 	return l.drop(ctx)

@@ -87,6 +87,10 @@ type admission struct {
 
 func (s *linkState) code() link.Code { return link.Code{Relay: s.Realm.Name, Secret: s.Secret} }
 
+// goesOn reports whether the rest of a link needs nothing of this device: the new one
+// is on the list, and what tells it so lies at the relay.
+func (s *linkState) goesOn() bool { return s.Phase == phaseAdmitted && s.OnRelay >= s.Next }
+
 // device is the new device as the manifest lists it.
 func (s *linkState) device() manifest.Device {
 	return manifest.Device{Sign: s.Sign, DH: s.DH, XWing: s.XWing}

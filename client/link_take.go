@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net"
+	"net/netip"
 	"sync"
 	"time"
 
@@ -90,9 +91,9 @@ func (j *joiner) take(ctx context.Context, s *link.Session, n uint32, blob []byt
 		switch {
 		case openErr != nil:
 			return ErrPack
-		case c.Kind == link.Begin && n == 0:
+		case c.Kind == link.Begin && !j.state.Ended: // the other side begins a stream in every process
 			err = j.save(ctx, func(_ vault.Store, st *joinState) error {
-				st.Header, st.Total, st.Next = c.Header[:], c.Rows, 1
+				st.Header, st.Total, st.Chunk, st.Next = c.Header[:], c.Rows, 0, n+1
 				return nil
 			})
 		case c.Kind == link.Admitted && j.state.Ended:
@@ -242,8 +243,8 @@ func (j *joiner) byRelay(ctx context.Context, s *link.Session) error {
 			if j.state.Next == 0 {
 				wait = max(wait, linkPoll)
 			}
-			if time.Now().Unix() > j.state.Until {
-				return ErrCodeOver
+			if err := j.late(); err != nil {
+				return err
 			}
 			if err := pause(ctx, wait); err != nil {
 				return err
@@ -274,6 +275,10 @@ func (j *joiner) sayByRelay(ctx context.Context, s *link.Session, st link.Status
 		}
 		if !there {
 			return nil
+		}
+		// A relay that has every place taken is not to be asked without end.
+		if err := pause(ctx, linkBusy); err != nil {
+			return err
 		}
 	}
 }
@@ -327,7 +332,20 @@ func (j *joiner) byNetwork(ctx context.Context, s *link.Session) error {
 		}
 	})
 	for err = say(nil); err == nil; {
-		n, blob, readErr := readFrame(conn, linkWithin)
+		n, blob, readErr := readFrame(conn, localQuiet)
+		if errors.Is(readErr, errQuiet) {
+			// Nothing may be there, or nothing may come through.
+			_, at := j.relay.GetBlob(ctx, s.Down(j.state.Next))
+			if errors.Is(at, transport.ErrNothing) {
+				if err := j.left(ctx); err != nil && !errors.Is(err, ErrNetwork) {
+					return err
+				}
+			}
+			if at != nil && ctx.Err() == nil {
+				continue
+			}
+			break
+		}
 		if readErr != nil {
 			break
 		}
@@ -353,7 +371,14 @@ func (j *joiner) dial(ctx context.Context) net.Conn {
 	ctx, stop := context.WithTimeout(ctx, localWithin)
 	defer stop()
 	got := make(chan net.Conn, len(j.offer.Addresses))
+	var all []netip.AddrPort
 	for _, a := range j.offer.Addresses {
+		// Others than those of a private network nobody offers in good faith.
+		if a.Addr().Unmap().IsPrivate() || j.c.opt.localHosts != nil {
+			all = append(all, a)
+		}
+	}
+	for _, a := range all {
 		go func() {
 			conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", a.String())
 			if err != nil {
@@ -363,7 +388,7 @@ func (j *joiner) dial(ctx context.Context) net.Conn {
 		}()
 	}
 	var first net.Conn
-	for range j.offer.Addresses {
+	for range all {
 		conn := <-got
 		switch {
 		case conn == nil:

@@ -47,7 +47,14 @@ between.
 				a.say("The link is given up. Nothing of it is left here.")
 				return nil
 			}
+			before, err := p.LinkState(ctx)
+			if err != nil {
+				return err
+			}
 			l, err := p.StartLink(ctx, o)
+			if err == nil && before.Stage == client.LinkAdmit {
+				a.say("%s is on the list and has not said yet that it works; that goes on by itself.", text.Name(before.Device))
+			}
 			if errors.Is(err, client.ErrLinking) {
 				l, err = p.LinkState(ctx)
 			}
