@@ -173,12 +173,9 @@ func TestTextThatWaitedReachesADeviceThatJoinedMeanwhile(t *testing.T) {
 			w.apart(a, a2, true)
 			w.off[a2] = true
 			a3 := w.link(a, "ada3")
+			w.off[a] = gone
+			w.apart(a3, b, !gone)
 			w.rounds(2)
-			if gone {
-				w.off[a] = true
-			} else {
-				w.apart(a3, b, true)
-			}
 			// The list with the new device reaches bob, and his rows are sealed again.
 			w.must(b, func(tx vault.Store) (*convo.Change, error) {
 				r, err := tx.ContactOf(a.e.Self.Manifest.Root)
@@ -231,6 +228,13 @@ func TestNoDeviceCountsSoFarThatNobodyCanAnswer(t *testing.T) {
 	w.all = slices.DeleteFunc(w.all, func(p *person) bool { return p == a2 }) // stolen
 	w.must(a, func(tx vault.Store) (*convo.Change, error) {
 		return a.e.Agree(tx, w.now, append([]byte("d"), named[1:]...), []byte("a draft"))
+	})
+	w.rounds(4)
+	a3.view(func(tx vault.Store) error { // before the list is another
+		if got, err := tx.Shared(append([]byte("d"), named[1:]...)); err != nil || got == nil || string(got.Value) != "a draft" {
+			t.Errorf("got %+v, %v, want the draft, though the count cannot grow", got, err)
+		}
+		return nil
 	})
 	w.revoke(a, a2)
 	w.must(a, func(tx vault.Store) (*convo.Change, error) {
