@@ -321,7 +321,12 @@ func (g *group) begin(t Tree, owner []byte) (*opened, error) {
 	if err != nil {
 		return nil, err
 	}
-	e.Born = s.Born
+	e.Born, e.Live = s.Born, sharedPeriod(s, t.Members())
+	for _, m := range t.Members() {
+		if m.Index == e.Self {
+			e.Near = near(m.Route, &s.Home)
+		}
+	}
 	g.open[e.Number] = o
 	g.r.Head, g.r.Name, g.r.Suite = e.Number, s.Name, t.Suite()
 	g.ch.Routes = true

@@ -128,12 +128,14 @@ func (g *group) encrypt(h *opened, m *Message) error {
 		}
 		m.Sealed = append(m.Sealed, sealed)
 	}
-	s, err := h.agreed()
-	if err != nil {
-		return err
-	}
-	if s.Shares(len(h.Roster)) && !slices.ContainsFunc(h.Roster, func(l roster.Leaf) bool { return slices.Contains(g.r.Revoked, l.Device) }) {
-		// Once for all who are there; who did not ack gets a copy later.
+	if g.shares(h) {
+		// Once for all who are there; who did not ack gets a copy later, and who cannot
+		// hear it, at once.
+		apart, err := h.apart()
+		if err != nil {
+			return err
+		}
+		g.copiesFor(h, m, func(d Device) bool { return slices.Contains(apart, d) })
 		for i, b := range m.Sealed {
 			g.copy(&Copy{Group: g.r.ID, Epoch: h.Number, Leaf: All, Message: partID(m.ID, i), Payload: b, Urgent: true})
 		}
@@ -147,9 +149,17 @@ func (g *group) encrypt(h *opened, m *Message) error {
 
 // copies makes the copies of a message for all who wait for it.
 func (g *group) copies(o *opened, m *Message) {
+	g.copiesFor(o, m, func(Device) bool { return true })
+}
+
+func (g *group) copiesFor(o *opened, m *Message, who func(Device) bool) {
+	at := make(map[Device]roster.Leaf, len(o.Roster))
+	for _, l := range o.Roster {
+		at[l.Device] = l
+	}
 	for _, w := range m.Waits {
-		l, ok := leafOf(o.Roster, w.Device)
-		if !ok {
+		l, ok := at[w.Device]
+		if !ok || !who(w.Device) {
 			continue
 		}
 		for i, b := range m.Sealed {

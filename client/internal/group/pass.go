@@ -65,13 +65,23 @@ func (g *group) passEpoch(o *opened) error {
 	if err != nil {
 		return err
 	}
-	var to []roster.Leaf
+	var all []roster.Leaf
 	for _, l := range o.others() {
 		if _, in := leafOf(h.Roster, l.Device); in && !g.isPast(l.Device, o.Number) || !in && o.Passes < passRemoved {
-			to = append(to, l)
+			all = append(all, l)
 		}
 	}
 	d := g.decided(o.Number)
+	ours, err := g.made(h)
+	if err != nil {
+		return err
+	}
+	to := all
+	if !ours || o.Passes > 0 {
+		if to, err = g.passTo(o, all); err != nil {
+			return err
+		}
+	}
 	if o.sole() && len(to) > 0 { // there is no slot where it lies
 		if err := g.sayObject(o, encode(ObjectBlob, &News{Epoch: o.Number, Content: o.End.Commit}), to); err != nil {
 			return err
@@ -92,10 +102,18 @@ func (g *group) passEpoch(o *opened) error {
 			x.Welcome, x.Aside = nil, nil
 		}
 	})
-	for _, j := range o.End.Added {
+	welcome := o.End.Added
+	if !ours && len(o.Roster) > gatherAbove && len(welcome) > 1 {
+		n, err := g.random(int64(len(welcome)))
+		if err != nil {
+			return err
+		}
+		welcome = welcome[n : n+1]
+	}
+	for _, j := range welcome {
 		g.welcome(o, j)
 	}
-	if len(to) == 0 && len(o.End.Added) == 0 {
+	if len(all) == 0 && len(o.End.Added) == 0 {
 		o.Pass = 0
 		return nil
 	}

@@ -149,6 +149,8 @@ type Epoch struct {
 	Pass    int64   `cbor:"11,keyasint"` // when news and Welcomes are passed on next; 0: no more
 	Passes  int     `cbor:"12,keyasint"`
 	Whisper []byte  `cbor:"13,keyasint"` // whisper secret, from the exporter
+	Live    uint16  `cbor:"14,keyasint"` // live period of the shared address in seconds; 0: there is none
+	Near    bool    `cbor:"15,keyasint"` // the own leaf's relay is the group's
 
 	*Basis `cbor:"-"` // absent in lists; kept on its own
 	End    *Ending    `cbor:"-"` // absent in lists, and nil for none; kept on its own

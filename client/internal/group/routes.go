@@ -31,12 +31,11 @@ func newOwner(rand io.Reader) ([]byte, [32]byte, error) {
 
 // goodRoute reports whether cells can be sent to a route.
 func goodRoute(r *roster.Route) bool {
-	switch r.Period {
-	case 600, 1800, 3600:
-		return addr.Public(r.Public).Check() == nil
-	}
-	return false
+	return goodPeriod(r.Period) && addr.Public(r.Public).Check() == nil
 }
+
+// goodPeriod reports whether a realm can have a live period.
+func goodPeriod(p uint16) bool { return p == 600 || p == 1800 || p == 3600 }
 
 // leafSecret is the secret of a leaf's route in an epoch.
 //
@@ -80,12 +79,15 @@ func RouteOn(secret []byte, birth uint64, period uint16, on uint64) (from []byte
 	return from, t
 }
 
-// LeafRouteOf is where a copy for a leaf goes. It fails with ErrUnknown for an epoch
+// LeafRouteOf is where a copy for a leaf goes, or for All. It fails with ErrUnknown for an epoch
 // or leaf that is not here any more.
 func (e *Engine) LeafRouteOf(tx Tx, id ID, epoch uint64, leaf uint32) (*LeafRoute, error) {
 	ep, err := tx.Epoch(id, epoch)
 	if err != nil {
 		return nil, err
+	}
+	if leaf == All {
+		return ep.sharedRoute()
 	}
 	for i, l := range ep.Roster {
 		if l.Index != leaf {
@@ -104,7 +106,7 @@ func (e *Engine) LeafRouteOf(tx Tx, id ID, epoch uint64, leaf uint32) (*LeafRout
 }
 
 // Routes is what this device watches for its groups: the route of its own leaf in
-// every epoch that it holds.
+// every epoch that it holds, and the address that all share if its relay has that.
 func (e *Engine) Routes(tx Tx) ([]OwnRoute, error) {
 	all, err := tx.Groups()
 	if err != nil {
@@ -129,6 +131,13 @@ func (e *Engine) Routes(tx Tx) ([]OwnRoute, error) {
 				Secret: leafSecret(ep.Route, ep.Self, route.Public), Birth: birth(ep.Born, route.Period), Period: route.Period,
 				Home: roster.Home{Name: route.Relay, Pin: route.Pin},
 			})
+			if ep.Live != 0 && ep.Near {
+				all, err := ep.ownShared(route)
+				if err != nil {
+					return nil, err
+				}
+				out = append(out, all)
+			}
 		}
 	}
 	return out, nil

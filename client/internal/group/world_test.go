@@ -104,6 +104,7 @@ type world struct {
 	devs  []*device
 	cells []cell
 	drop  func(from, to *device) bool
+	deaf  *device                           // does not get what goes to all
 	text  map[wire.MessageID][]group.Device // who may read a text
 	sent  int
 	rough bool // cells are lost and doubled, words doubled
@@ -310,21 +311,18 @@ func (w *world) deliver(c cell) {
 	var to []target
 	var route *group.LeafRoute
 	err := c.from.disk.Update(func(tx group.Tx) (err error) {
-		if c.copy.Leaf != group.All {
-			route, err = c.from.eng.LeafRouteOf(tx, c.copy.Group, c.copy.Epoch, c.copy.Leaf)
-		}
+		route, err = c.from.eng.LeafRouteOf(tx, c.copy.Group, c.copy.Epoch, c.copy.Leaf)
 		return err
 	})
 	if err != nil {
 		return // the epoch is gone
 	}
 	for _, d := range w.devs {
-		if !d.on || w.drop != nil && w.drop(c.from, d) {
+		if !d.on || w.drop != nil && w.drop(c.from, d) || d == w.deaf && c.copy.Leaf == group.All {
 			continue
 		}
 		for _, r := range d.routes() {
-			if route != nil && bytes.Equal(r.Secret, route.Secret) && r.Period == route.Period && r.Birth == route.Birth ||
-				route == nil && r.Group == c.copy.Group && r.Epoch == c.copy.Epoch && d != c.from {
+			if bytes.Equal(r.Secret, route.Secret) && r.Period == route.Period && r.Birth == route.Birth && r.Home.Name == route.Relay {
 				to = append(to, target{d, r})
 			}
 		}
