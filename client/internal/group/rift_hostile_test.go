@@ -527,6 +527,11 @@ func TestAPromiseHoldsBackAStagedCommit(t *testing.T) {
 	ben.on = false
 	w.settle(70 * time.Minute)
 	ben.on = true
+	ben.hears(p[2], group.WordQuestion, &group.Inquiry{Group: id, Ask: [16]byte{2}, Head: head, Why: group.StopGone})
+	w.settle(time.Minute)
+	if r := ben.record(id); r.Rift.Why != 0 {
+		t.Fatalf("Ben promises to somebody who is no admin: %d", r.Rift.Why)
+	}
 	ben.hears(ann, group.WordQuestion, &group.Inquiry{Group: id, Ask: [16]byte{1}, Head: head, Why: group.StopGone})
 	w.settle(time.Minute)
 	if r := ben.record(id); r.Rift.Why != group.StopAsked {
