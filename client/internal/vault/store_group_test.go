@@ -384,9 +384,10 @@ func TestNotesAreFoundByTheirBeginnings(t *testing.T) {
 // What is kept apart of a message goes with it, and when it is kept apart no more.
 func TestPartsOfAMessageGoWithIt(t *testing.T) {
 	v, _ := newVault(t)
+	large := len((&group.Faces{Leaves: make([]roster.Leaf, 10_000)}).Append(nil))
 	for i, step := range []struct {
 		leaves, parts int
-	}{{100, 1}, {10_000, 4}, {100, 1}, {3, 0}, {40, 1}, {-1, 0}} {
+	}{{100, 1}, {10_000, (large + blockSize - 1) / blockSize}, {100, 1}, {3, 0}, {40, 1}, {-1, 0}} {
 		update(t, v, func(tx *Tx) error {
 			s := Store{tx}
 			if step.leaves < 0 {
