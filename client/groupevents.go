@@ -101,7 +101,7 @@ func (g *groups) tell(tx vault.Store, now time.Time, e *group.Event, ch *convo.C
 	if err != nil {
 		return err
 	}
-	if e.Kind == group.EventDelivery {
+	if e.Kind == group.EventDelivery || e.Kind == group.EventUnsent {
 		return g.reached(tx, e, ch)
 	}
 	ev := &convo.Event{Kind: convo.Notice, Sent: now.Unix(), At: now.Unix(), Group: &convo.GroupPart{By: e.ByRoot}}
@@ -140,7 +140,10 @@ func (g *groups) reached(tx vault.Store, e *group.Event, ch *convo.Change) error
 		ev.Group = &convo.GroupPart{By: g.c.root}
 	}
 	ev.Group.Reached, ev.Group.Of = e.Reached, e.Of
-	if e.Reached > 0 && ev.State < convo.OnDevice {
+	switch {
+	case e.Kind == group.EventUnsent && e.Reached == 0 && ev.State < convo.OnDevice:
+		ev.State = convo.Unsent
+	case e.Reached > 0 && (ev.State < convo.OnDevice || ev.State == convo.Unsent): // let in again, it was sent after all
 		ev.State = convo.OnDevice
 	}
 	ch.Events = append(ch.Events, ev)

@@ -3,6 +3,7 @@ package roster
 import (
 	"crypto/sha256"
 	"errors"
+	"slices"
 
 	"github.com/tacet-chat/tacet/internal/key"
 	"github.com/tacet-chat/tacet/internal/manifest"
@@ -276,4 +277,20 @@ func (s *Shown) Against(origin GroupID, order []key.SignPublic, root, device key
 		return w.Kind == Demote
 	}
 	return (&State{Admins: order}).Senior(by, root)
+}
+
+// Of reports whether the removal is of a membership of one of these leaves, by the
+// wisher's membership of now if they are among them. A revocation is of every one.
+func (s *Shown) Of(leaves []Leaf) bool {
+	w, _, err := s.Read()
+	if err != nil {
+		return false
+	}
+	if by, ok := leafOf(leaves, w.By); ok && by.Entry != w.From {
+		return false
+	}
+	var all key.SignPublic
+	return slices.ContainsFunc(leaves, func(l Leaf) bool {
+		return l.Root == w.Root && (w.Device == all || l.Device == w.Device) && (w.Kind == Revoked || slices.Contains(w.Of, l.Entry))
+	})
 }

@@ -420,3 +420,41 @@ func FuzzProofs(f *testing.F) {
 		}
 	})
 }
+
+// TestAShownRemovalIsOfAMembership: of who came in anew it is none, nor by a wisher who
+// did; a revocation is of every membership.
+func TestAShownRemovalIsOfAMembership(t *testing.T) {
+	w := newTown(t)
+	show := func(by *person, v Wish) *Shown {
+		b, err := w.wish(by, 0, v).Append(nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return &Shown{Group: origin, Epoch: 1, Wish: b, Manifest: by.man.Append(nil)}
+	}
+	anew := func(p *person) []Leaf {
+		out := append([]Leaf(nil), w.commit.Leaves...)
+		for i := range out {
+			if out[i].Root == p.Root() {
+				out[i].Entry[0] ^= 1
+			}
+		}
+		return out
+	}
+	remove := show(w.ada, Wish{Kind: Remove, Root: w.cyd.Root()})
+	revoke := show(w.cyd, Wish{Kind: Revoked, Root: w.dan.Root(), Device: w.dan.Device(1), Proof: w.dan.revoke(t, 1)})
+	for _, r := range []struct {
+		what   string
+		s      *Shown
+		leaves []Leaf
+		want   bool
+	}{
+		{"as they are", remove, w.commit.Leaves, true}, {"who came in anew", remove, anew(w.cyd), false}, {"by who did", remove, anew(w.ada), false},
+		{"who is not there", remove, nil, false}, {"by who is not there", remove, w.commit.Leaves[3:4], true},
+		{"revoked", revoke, w.commit.Leaves, true}, {"revoked, and came in anew", revoke, anew(w.dan), true},
+	} {
+		if got := r.s.Of(r.leaves); got != r.want {
+			t.Errorf("%s: got %t", r.what, got)
+		}
+	}
+}

@@ -222,7 +222,7 @@ func (g *group) enter(h *opened, t Tree, e *entering) error {
 	if slices.Contains(e.plan.Remove, me.Index) {
 		by, why := removalOf(e.wishes, me)
 		g.changed(maker, e.wishes)
-		return g.out(by, why)
+		return g.out(by, why, false)
 	}
 	if g.r.State == Behind { // what it lacked came
 		g.r.State, g.r.Begging, g.r.Begs = Active, 0, 0
@@ -265,6 +265,9 @@ func (g *group) enter(h *opened, t Tree, e *entering) error {
 		return err
 	}
 	g.changed(maker, e.wishes)
+	if err := g.learnFrom(e.wishes, next); err != nil {
+		return err
+	}
 	if err := g.rosterChanged(h, next, e.plan); err != nil {
 		return err
 	}
@@ -379,10 +382,28 @@ func removalOf(wishes []*roster.Wish, l roster.Leaf) (Device, string) {
 	return Device{}, "you were removed"
 }
 
-// out ends a group for this device. What waits for others ends, too: nobody would
-// take it. The record stays, so that the conversation has its name.
-func (g *group) out(by Device, why string) error {
-	if err := g.clear(); err != nil {
+// out ends a group for this device. What waits for others is shown as not sent. The
+// record stays, so that the conversation has its name. keep is for a removal that was
+// shown and not read at a slot: epochs stay readable and messages stay here for 14 days,
+// in case this device is let in again.
+//
+// spec: group.md#shown-removals
+func (g *group) out(by Device, why string, keep bool) error {
+	if err := g.unsent(); err != nil {
+		return err
+	}
+	if keep {
+		h, err := g.head()
+		if err != nil {
+			return err
+		}
+		h.Slot, h.dirty = nil, true
+		if h.End != nil {
+			h.end(func(e *Ending) { e.Staged = nil })
+		}
+		g.r.Put = g.unix()
+		g.at(g.r.Put + seconds(epochLife))
+	} else if err := g.clear(); err != nil {
 		return err
 	}
 	g.r.State, g.r.Wishes, g.r.Lacking, g.r.Acks, g.r.Questions = Out, nil, nil, nil, nil
@@ -390,6 +411,42 @@ func (g *group) out(by Device, why string) error {
 	g.ch.Routes = true
 	g.event(Event{Group: g.r.ID, Origin: g.r.Origin, Kind: EventOut, By: by, Text: why})
 	return nil
+}
+
+// unsent takes back what waits for others, and tells that it was not sent.
+func (g *group) unsent() error {
+	msgs, err := g.messages()
+	if err != nil {
+		return err
+	}
+	for _, m := range msgs {
+		if err := g.withdraw(m); err != nil {
+			return err
+		}
+		m.Epoch, m.Sealed = held, nil
+		if err := g.tx.PutMessage(m); err != nil {
+			return err
+		}
+		g.event(Event{Group: g.r.ID, Origin: g.r.Origin, Kind: EventUnsent, Message: m.ID, Reached: m.Of - len(m.Waits), Of: m.Of})
+	}
+	return nil
+}
+
+// forgetOut deletes what was kept of a group that a shown removal ended, in time.
+func (g *group) forgetOut() error {
+	if g.r.State != Out || g.r.Put == 0 {
+		return nil
+	}
+	if end := g.r.Put + seconds(epochLife); g.unix() < end {
+		g.at(end)
+		return nil
+	}
+	g.r.Put = 0
+	g.ch.Routes = true
+	if err := g.clear(); err != nil {
+		return err
+	}
+	return g.save()
 }
 
 // clear deletes all epochs and messages of the group.

@@ -231,6 +231,7 @@ const (
 	EventQuestion EventKind = 9  // a person must decide: see Record.Questions
 	EventAgain    EventKind = 10 // the group was made again: the conversation goes on in Group
 	EventRefused  EventKind = 11 // a wish of ours will not be done: Text says why
+	EventUnsent   EventKind = 12 // Message waited when this device was put out: only Reached of Of devices have it
 )
 
 // Event is something to show. What it says is complete: faces need no state.

@@ -20,6 +20,7 @@ const (
 	// againEach is how often an admin's device wishes that one and the same device is
 	// added again: each time is a commit of the group.
 	againEach = time.Hour
+	shownEach = 24 * time.Hour // who was removed is shown that
 )
 
 // behind is a device that cannot follow: the blob of a slot is gone, its own commit
@@ -152,7 +153,11 @@ func (w *work) hearAgain(from Device, root key.SignPublic, b []byte) error {
 	}
 	l, in := leafOf(h.Roster, from)
 	if !in {
-		if a.Lost && !g.wishesAdd(from) || a.Head < h.Number && g.wasRemoved(from) {
+		shown, err := g.shownTo(from, root)
+		if err != nil {
+			return err
+		}
+		if !shown && a.Lost && !g.wishesAdd(from) {
 			w.word(from, root, encode(WordRemoved, &Gone{Group: a.Group, Epoch: h.Number}))
 		}
 		return nil
@@ -196,8 +201,30 @@ func (w *work) hearAgain(from Device, root key.SignPublic, b []byte) error {
 // wasRemoved reports whether this device saw that one removed.
 func (g *group) wasRemoved(d Device) bool { return slices.Contains(g.r.Removed, d) }
 
-// hearRemoved shows this device its removal. It counts only for who waits to be added
-// again, from a member of the last epoch that it was in.
+// shownTo shows a device its removal, without the commits, which a device that lost its
+// way cannot read; once a day. It reports whether there is one.
+func (g *group) shownTo(to Device, root key.SignPublic) (bool, error) {
+	out := &Removals{Group: g.r.ID}
+	for _, b := range g.r.Rift.Gone {
+		w, s, ok := readShown(b)
+		if ok && w.Kind != roster.Demote && s.Against(g.r.Origin, g.r.order(s.Epoch), root, to) {
+			out.Removed = append(out.Removed, b)
+		}
+	}
+	if len(out.Removed) == 0 {
+		return false, nil
+	}
+	if ok, err := g.every(groupNotes(g.r.ID)+"shown/"+hex.EncodeToString(to[:16]), shownEach); err != nil || !ok {
+		return true, err
+	}
+	g.word(to, root, encode(WordShown, out))
+	return true, nil
+}
+
+// hearRemoved tells this device that it is in no group that counts: it came in on a line
+// of commits that lost, so there is no removal to show. It counts only for who knows
+// that its line lost, and from an admin of the last epoch that it was in. Nothing is
+// deleted by it.
 func (w *work) hearRemoved(from Device, b []byte) error {
 	var r Gone
 	if err := decode(b, &r); err != nil {
@@ -210,9 +237,12 @@ func (w *work) hearRemoved(from Device, b []byte) error {
 	if err != nil {
 		return err
 	}
-	h, err := g.head()
-	if err != nil || g.r.State != Behind || r.Epoch <= h.Number && !g.r.Rift.Lost {
+	if g.r.State != Behind || !g.r.Rift.Lost {
 		return nil
+	}
+	h, err := g.head()
+	if err != nil {
+		return err
 	}
 	s, err := h.agreed()
 	if err != nil {
@@ -222,7 +252,7 @@ func (w *work) hearRemoved(from Device, b []byte) error {
 	if _, admin := s.Rank(l.Root); !in || !admin && l.Root != w.Self.Manifest.Root {
 		return nil
 	}
-	if err := g.out(from, "you were removed while this device was away"); err != nil {
+	if err := g.out(from, "the part of the group in which this device was does not count", true); err != nil {
 		return err
 	}
 	return g.save()
@@ -349,6 +379,7 @@ func (g *group) sameHome(s *roster.State) error {
 func (g *group) joined(t Tree, p *OwnPackage, j *Joining) error {
 	again := g.r.State == Behind
 	g.r.Entry = nil
+	g.r.Put = 0
 	if err := g.dropOld(); err != nil {
 		return err
 	}
@@ -358,6 +389,9 @@ func (g *group) joined(t Tree, p *OwnPackage, j *Joining) error {
 	}
 	g.wasLetIn(h)
 	if err := g.noticed(h, nil, nil); err != nil {
+		return err
+	}
+	if err := g.holdAgainst(h.Roster); err != nil {
 		return err
 	}
 	g.r.State, g.r.Try, g.r.Begging, g.r.Begs, g.r.Offered = Active, 0, 0, 0, nil

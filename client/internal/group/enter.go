@@ -93,7 +93,7 @@ func (g *group) askEntry() error {
 		g.r.Swept = g.unix() // when it began
 	}
 	if g.unix()-g.r.Swept > seconds(entryLife) {
-		return g.out(g.me(), "nobody let this device in")
+		return g.out(g.me(), "nobody let this device in", false)
 	}
 	p, err := g.offerOf(g.r.Entry.Suite, nil)
 	if err != nil {

@@ -27,6 +27,9 @@ func (w *work) hear(from Device, root key.SignPublic, payload []byte, whole bool
 	if len(payload) == 0 {
 		return ErrSaid
 	}
+	if w.revoked(root, from) {
+		return nil
+	}
 	kind, b := WordKind(payload[0]), payload[1:]
 	switch kind {
 	case WordWelcome:

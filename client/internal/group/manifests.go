@@ -21,6 +21,9 @@ func (e *Engine) Manifest(tx Tx, now time.Time, m *manifest.Manifest) (*Change, 
 		return nil, roster.ErrEvidence
 	}
 	w := e.work(tx, now)
+	if err := w.learn(m); err != nil {
+		return nil, err
+	}
 	all, err := tx.Groups()
 	if err != nil {
 		return nil, err

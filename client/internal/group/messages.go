@@ -212,7 +212,7 @@ func (g *group) again(h *opened, m *Message) error {
 	}
 	var strangers []key.SignPublic
 	for _, l := range h.others() {
-		saw := func(s roster.Leaf) bool { return s.Device == l.Device || s.Root == l.Root }
+		saw := func(s roster.Leaf) bool { return s.Device == l.Device || s.Root == l.Root && g.theirs(h, l) }
 		if !slices.ContainsFunc(m.Saw, saw) && !slices.Contains(strangers, l.Root) {
 			strangers = append(strangers, l.Root)
 		}
@@ -323,8 +323,7 @@ func (g *group) decideWrite(q Question, yes bool) error {
 // who was added again.
 func (g *group) rosterChanged(old, next *opened, plan *roster.Plan) error {
 	for _, w := range plan.Add {
-		back := func(d Device) bool { return d == w.Device }
-		g.r.Removed, g.r.Revoked = slices.DeleteFunc(g.r.Removed, back), slices.DeleteFunc(g.r.Revoked, back)
+		g.r.Removed = slices.DeleteFunc(g.r.Removed, func(d Device) bool { return d == w.Device })
 	}
 	var gone, again []Device
 	for _, w := range plan.Add {

@@ -48,6 +48,7 @@ type Record struct {
 
 	Rift Rift `cbor:"40,keyasint"`
 
+	Put   int64  `cbor:"33,keyasint"`           // when a shown removal put this device out: its epochs are kept for a while; 0: nothing is
 	Suite Suite  `cbor:"60,keyasint,omitempty"` // of the group, for good
 	Tight uint64 `cbor:"61,keyasint,omitempty"` // 1 + the epoch whose slot is too small for the own path; 0: none
 }

@@ -78,7 +78,7 @@ func (g *group) hearInquiry(from Device, root key.SignPublic, v *Inquiry) error 
 	if !in {
 		return g.compare(from, root, v.List) // what the relay signed counts from anybody
 	}
-	if err := g.takeRemovals(v.Removed); err != nil || g.r.State == Out {
+	if err := g.takeRemovals(from, v.Removed); err != nil || g.r.State == Out {
 		return err
 	}
 	if err := g.compare(from, root, v.List); err != nil {
@@ -254,7 +254,7 @@ func (w *work) hearReport(from Device, root key.SignPublic, v *Reported) error {
 		if err := g.takeNews(v.News); err != nil || g.r.State == Out {
 			return err
 		}
-		if err := g.takeRemovals(v.Removed); err != nil || g.r.State == Out {
+		if err := g.takeRemovals(from, v.Removed); err != nil || g.r.State == Out {
 			return err
 		}
 		if err := g.compare(from, root, v.List); err != nil {

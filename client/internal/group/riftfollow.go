@@ -44,7 +44,7 @@ func (l *line) follow() error {
 	}
 	if next.r.State == Out {
 		// Removed from what counts: what it has else is nobody's.
-		return cur.out(Device{}, shownText)
+		return cur.out(Device{}, shownText, true)
 	}
 	return l.move(cur, next)
 }

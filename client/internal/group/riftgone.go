@@ -1,6 +1,7 @@
 package group
 
 import (
+	"errors"
 	"slices"
 
 	"github.com/tacet-chat/tacet/internal/key"
@@ -98,6 +99,7 @@ func readShown(b []byte) (*roster.Wish, *roster.Shown, bool) {
 	return w, s, err == nil
 }
 
+// keepGone keeps a removal: one of each person or device.
 func (g *group) keepGone(b []byte) bool {
 	f := &g.r.Rift
 	w, _, ok := readShown(b)
@@ -127,6 +129,8 @@ func (g *group) goneHere(root key.SignPublic, device Device) bool {
 
 // showRemoval reports whether a device is a member, and shows it its removal if it
 // was one.
+//
+// spec: group.md#shown-removals
 func (g *group) showRemoval(to Device, root key.SignPublic) (member bool, err error) {
 	h, err := g.head()
 	if err != nil {
@@ -196,10 +200,7 @@ func (g *group) newsFrom(epoch, to uint64) ([]News, error) {
 }
 
 // hearRemovals takes removals that are shown. Commits that come along are taken like
-// any; if they do not lead there, as this device lost its way or another branch did
-// it, the word of who was senior to it, with that of a member that it was done, is
-// enough for this device to go. What it is shown of others counts when the group is
-// made again.
+// any.
 func (g *group) hearRemovals(from Device, v *Removals) error {
 	if len(v.Removed) > maxShown || len(v.News) > maxNews {
 		return ErrSaid
@@ -207,10 +208,16 @@ func (g *group) hearRemovals(from Device, v *Removals) error {
 	if err := g.takeNews(v.News); err != nil {
 		return err
 	}
-	return g.takeRemovals(v.Removed)
+	return g.takeRemovals(from, v.Removed)
 }
 
-func (g *group) takeRemovals(list [][]byte) error {
+// takeRemovals takes removals that from shows. One counts for a membership that is known
+// here alone: an old wish does not remove who came in again. Of others it counts when
+// the group is made again. This device itself goes by it if it cannot read at a slot what
+// was done, and if a member of its epoch says so; then nothing is deleted.
+//
+// spec: group.md#shown-removals
+func (g *group) takeRemovals(from Device, list [][]byte) error {
 	root := g.Self.Manifest.Root
 	for _, b := range list {
 		w, s, ok := readShown(b)
@@ -223,12 +230,23 @@ func (g *group) takeRemovals(list [][]byte) error {
 		if s.Group != g.r.ID || !g.credible(s) || !g.knows(w.Root) || !s.Against(g.r.Origin, g.r.order(s.Epoch), w.Root, w.Device) {
 			continue
 		}
-		g.keepGone(b)
-		if w.Kind != roster.Demote && w.Root == root && (w.Device == (Device{}) || w.Device == g.me()) {
-			if err := g.out(w.By, shownText); err != nil {
-				return err
-			}
+		h, err := g.head()
+		if errors.Is(err, ErrUnknown) {
+			return nil
 		}
+		if err != nil {
+			return err
+		}
+		if !s.Of(h.Roster) && !s.Of(g.r.Rift.Expect) {
+			continue
+		}
+		if _, member := leafOf(h.Roster, from); !member && w.Root == root && (w.Device == (Device{}) || w.Device == g.me()) {
+			continue // it is about this device: members alone say so
+		}
+		g.keepGone(b)
+	}
+	if err := g.shownOut(); err != nil {
+		return err
 	}
 	g.at(g.unix())
 	return nil
@@ -272,7 +290,7 @@ func (w *work) hearGone(v *Removals) error {
 			return ErrSaid
 		}
 		if s.Group == v.Group && x.Kind != roster.Demote && s.Against(r.Origin, r.order(s.Epoch), root, w.me()) {
-			if err := cur.out(x.By, shownText); err != nil {
+			if err := cur.out(x.By, shownText, true); err != nil {
 				return err
 			}
 			return l.save()
@@ -291,9 +309,42 @@ func (g *group) knows(root key.SignPublic) bool {
 	return g.held(func(l roster.Leaf) bool { return l.Root == root })
 }
 
+// shownOut puts this device out if it was shown that its membership of now was ended,
+// and cannot read at a slot what was done.
+//
+// spec: group.md#shown-removals
+func (g *group) shownOut() error {
+	if !g.blind() {
+		return nil
+	}
+	h, err := g.head()
+	if err != nil {
+		return err
+	}
+	me := []roster.Leaf{h.self()}
+	for _, b := range g.r.Rift.Gone {
+		w, s, ok := readShown(b)
+		if ok && w.Kind != roster.Demote && g.credible(s) && s.Of(me) && s.Against(g.r.Origin, g.r.order(s.Epoch), me[0].Root, me[0].Device) {
+			return g.out(w.By, shownText, true)
+		}
+	}
+	return nil
+}
+
+// blind reports whether this device cannot read at a slot what was done: it has lost
+// its way, or its relay lies, is silent or has something there that is no commit.
+func (g *group) blind() bool {
+	switch g.r.State {
+	case Behind:
+		return true
+	case Stopped:
+		return g.r.Rift.Why == StopTwo || g.r.Rift.Why == StopGone || g.r.Rift.Why == StopBurnt
+	}
+	return false
+}
+
 // credible reports whether a removal can have been done without this device seeing
-// it: in a later epoch than it is in, or on another branch. An old wish does not
-// remove who was added again since.
+// it: in a later epoch than it is in, or on another branch.
 func (g *group) credible(s *roster.Shown) bool {
 	return s.Epoch > g.r.Head || g.r.parted() || g.r.State == Behind || g.r.State == Replaced
 }

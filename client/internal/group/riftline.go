@@ -211,7 +211,7 @@ func (w *work) hearStated(from Device, root key.SignPublic, v *Stated) error {
 			return ErrSaid
 		}
 		if g := l.groups[s.Group]; g != nil && g.r.State != Out {
-			if err := g.takeRemovals([][]byte{b}); err != nil {
+			if err := g.takeRemovals(from, [][]byte{b}); err != nil {
 				return err
 			}
 		}

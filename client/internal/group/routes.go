@@ -114,7 +114,7 @@ func (e *Engine) Routes(tx Tx) ([]OwnRoute, error) {
 	}
 	var out []OwnRoute
 	for _, r := range all {
-		if r.State == Out {
+		if r.State == Out && r.Put == 0 {
 			continue
 		}
 		epochs, err := tx.Epochs(r.ID)

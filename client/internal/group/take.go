@@ -35,7 +35,7 @@ func (e *Engine) Take(tx Tx, now time.Time, a Arrival) (Taken, *Change, error) {
 	if err != nil {
 		return Rejected, nil, err
 	}
-	if g.r.State == Out || g.r.Rift.Never {
+	if g.r.State == Out && g.r.Put == 0 || g.r.Rift.Never {
 		return Rejected, nil, ErrLeft
 	}
 	o, err := g.epoch(a.Epoch)
@@ -87,6 +87,13 @@ func (g *group) take(o *opened, payload []byte) (shown bool, err error) {
 	s, err := ParseSaid(got.Plain)
 	if err != nil {
 		return false, err
+	}
+	if g.r.State == Out { // it reads what was meant for it, and says nothing more
+		if s.Kind != SaidBlock {
+			return false, nil
+		}
+		shown, _, err = g.hearBlock(from, s.Body)
+		return shown, err
 	}
 	g.ch.Heard = append(g.ch.Heard, from.Device)
 	if _, err := g.hearHead(from, s); err != nil {
@@ -181,6 +188,9 @@ var ErrSender = errors.New("sender is no member of the group")
 
 // ackAgain acks a message that was opened before.
 func (g *group) ackAgain(o *opened, name string) error {
+	if g.r.State == Out {
+		return nil
+	}
 	b, err := g.tx.Note(name)
 	if errors.Is(err, ErrUnknown) {
 		return nil // it wanted no ack

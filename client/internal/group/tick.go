@@ -39,6 +39,9 @@ func (g *group) tick(anew bool) error {
 			return err
 		}
 	}
+	if err := g.forgetOut(); err != nil {
+		return err
+	}
 	if g.r.State == Out || g.r.State == Replaced {
 		return nil
 	}
@@ -87,6 +90,9 @@ func (g *group) anew() error {
 func (g *group) due(anew bool) error {
 	if g.r.State == Out || g.r.State == Replaced {
 		return nil
+	}
+	if err := g.shownOut(); err != nil || g.r.State == Out {
+		return err
 	}
 	if on, err := g.tendRift(); !on || err != nil {
 		return err

@@ -43,6 +43,9 @@ func (e *Engine) Want(tx Tx, now time.Time, id ID, want roster.Wish) (*Change, e
 }
 
 func (g *group) want(want roster.Wish) error {
+	if want.Kind == roster.Add && g.revoked(want.Root, want.Device) {
+		return roster.ErrEvidence
+	}
 	if (want.Kind == roster.Add || want.Kind == roster.ReAdd) && want.Package == nil {
 		p, err := g.takePackage(want.Device)
 		if errors.Is(err, ErrNoPackage) {
@@ -103,7 +106,7 @@ func (g *group) leavesAlone(w *roster.Wish) (bool, error) {
 			return false, nil
 		}
 	}
-	return true, g.out(g.me(), "you left")
+	return true, g.out(g.me(), "you left", false)
 }
 
 // possible reports why nobody in the group could carry a wish now.
@@ -267,9 +270,11 @@ func (g *group) openWishes() []*roster.Wish {
 		if o.Applied != 0 && o.In == g.r.ID || o.Large == g.r.Head+1 {
 			continue
 		}
-		if w, err := o.read(); err == nil {
-			out = append(out, w)
+		w, err := o.read()
+		if err != nil || (w.Kind == roster.Add || w.Kind == roster.ReAdd) && g.revoked(w.Root, w.Device) {
+			continue
 		}
+		out = append(out, w)
 	}
 	return out
 }
