@@ -84,7 +84,7 @@ type device struct {
 
 	failed  []group.Failed
 	mayFail bool // what fails in one group is what the test is about
-	known  []group.OwnRoute
+	known   []group.OwnRoute
 }
 
 func (d *device) id() group.Device       { return d.sign }
