@@ -124,6 +124,11 @@ func (g *groups) tell(tx vault.Store, now time.Time, e *group.Event, ch *convo.C
 		return err
 	}
 	ch.Events = append(ch.Events, ev)
+	if e.Kind == group.EventText && e.Text != "" { // what there is to know of it
+		note := &convo.Event{Kind: convo.Notice, Sent: now.Unix(), At: now.Unix(), Group: &convo.GroupPart{By: e.ByRoot}, Text: e.Text}
+		ch.Events = append(ch.Events, note)
+		return tx.PutGroupEvent(e.Origin, note)
+	}
 	return nil
 }
 

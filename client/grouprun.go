@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/tacet-chat/tacet/client/internal/contact"
 	"github.com/tacet-chat/tacet/client/internal/convo"
 	"github.com/tacet-chat/tacet/client/internal/group"
 	"github.com/tacet-chat/tacet/client/internal/outbox"
@@ -96,8 +97,21 @@ type groupWork struct {
 }
 
 func newGroups(c *Client) *groups {
-	e := &group.Engine{Rand: c.opt.rand(), Crypto: group.MLS{}, Spread: c.opt.Spread, Fatal: ofStore}
+	e := &group.Engine{Rand: c.opt.rand(), Crypto: group.MLS{}, Spread: c.opt.Spread, Fatal: ofStore, AckMean: c.opt.AckMean, Unwanted: unwanted}
 	return &groups{c: c, engine: e, real: e, crypto: e.Crypto, kick: make(chan struct{}, 1), call: map[slotKey]*group.SlotCall{}, busy: map[slotKey]bool{}, peer: map[group.Device]map[int64]bool{}, seen: map[group.Device]time.Time{}, failing: map[group.ID]string{}}
+}
+
+// unwanted reports whether somebody is blocked here.
+func unwanted(tx group.Tx, root key.SignPublic) (bool, error) {
+	s, ok := tx.(vault.Store)
+	if !ok {
+		return false, vault.ErrTx
+	}
+	r, err := s.ContactOf(root)
+	if errors.Is(err, contact.ErrUnknown) {
+		return false, nil // a member that is known from the group alone
+	}
+	return err == nil && r.State == contact.Blocked, err
 }
 
 // begin starts to collect what a transaction wants. It is called with the vault's turn.

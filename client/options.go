@@ -131,7 +131,8 @@ type Options struct {
 	// Boundary, if set, is called at every commit boundary with its name, from
 	// the goroutine that crosses it. Crash tests kill the process there.
 	Boundary func(name string)
-	// AckMean is the mean delay of acks; zero means 5 s (the everyday preset).
+	// AckMean is the mean delay of acks; zero means 5 s (the everyday preset), in
+	// groups 120 s.
 	AckMean time.Duration
 	// Stock is within which time contacts are given key packages ahead, so that they can
 	// add this device to groups while it is away: about 15 cells a contact, and again in

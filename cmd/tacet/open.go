@@ -220,7 +220,7 @@ func (p *profile) take(ctx context.Context) error {
 		return err
 	}
 	p.a.progress.Start("opening the profile")
-	c, err := client.Open(ctx, client.Options{Dir: p.dir, Passphrase: secret, Network: network, Park: park, Brief: p.mode == hasty, Stock: stockWithin})
+	c, err := client.Open(ctx, client.Options{Dir: p.dir, Passphrase: secret, Network: network, Park: park, Brief: p.mode == hasty, Stock: stockWithin, AckMean: acks()})
 	if err != nil {
 		return err
 	}
@@ -241,4 +241,12 @@ func (p *profile) take(ctx context.Context) error {
 	}
 	p.own = o
 	return nil
+}
+
+// ackMean is the mean delay of acks, if it is not the usual one: tests build so.
+var ackMean string
+
+func acks() time.Duration {
+	d, _ := time.ParseDuration(ackMean)
+	return d
 }

@@ -15,6 +15,7 @@ const gatherAbove = 32
 const (
 	tellFirst = time.Minute
 	tellMost  = 6 * time.Hour
+	vainFirst = 10 * time.Minute // between reads of a slot that members' words led to, and that found nothing
 )
 
 // backoff is first doubled n times, at most most.
@@ -51,17 +52,52 @@ func (g *group) hearHead(from roster.Leaf, s *Said) (bool, error) {
 		a = &g.r.Acks[len(g.r.Acks)-1]
 	}
 	news := a.At == 0 || s.Head > a.Head
-	if s.Head >= a.Head {
+	switch {
+	case s.Head > a.Head:
 		a.Head, a.Low = s.Head, s.Low
+	case s.Head == a.Head:
+		// Whose head is past an epoch begins nothing in it any more: that nothing waits
+		// there stays true, whatever comes late or again.
+		a.Low = max(a.Low, s.Low)
 	}
 	a.At = g.unix()
 	if s.Head == h.Number && s.Mark != h.Mark {
 		g.otherBranch(from)
 	}
 	if s.Head > h.Number && s.Head > g.r.Known {
-		g.r.Known, g.r.Look = s.Head, g.unix()
+		g.r.Known = s.Head
+		g.prompted()
 	}
 	return news, nil
+}
+
+// prompted has the slot read because of a member's word. After such reads that found
+// nothing the next waits, longer each time: else anybody could have this device ask the
+// relay, at a time of their choice, for what is not there.
+//
+// spec: group.md#advance
+func (g *group) prompted() {
+	g.r.Prompted = true
+	if g.unix() >= g.r.Prompt {
+		g.r.Look = g.unix()
+	} else {
+		g.r.Look = min(g.r.Look, g.r.Prompt)
+	}
+}
+
+// inVain notes that such a read found nothing.
+func (g *group) inVain() error {
+	if !g.r.Prompted {
+		return nil
+	}
+	n, err := g.random(seconds(vainFirst))
+	if err != nil {
+		return err
+	}
+	g.r.Prompted = false
+	g.r.Prompt = g.unix() + backoff(vainFirst, tellMost, g.r.Vain) + n
+	g.r.Vain++
+	return nil
 }
 
 // tellHead tells the own head to all, or to who gathers acks.
@@ -120,7 +156,7 @@ func (g *group) gatherer(h *opened) (roster.Leaf, bool) {
 }
 
 // hearAcks ends the copies that a device acked.
-func (g *group) hearAcks(from roster.Leaf, body []byte) error {
+func (g *group) hearAcks(o *opened, from roster.Leaf, body []byte) error {
 	acks, err := ParseAcks(body)
 	if err != nil {
 		return err
@@ -134,7 +170,7 @@ func (g *group) hearAcks(from roster.Leaf, body []byte) error {
 			return err
 		}
 		i := slices.IndexFunc(m.Waits, func(w Waiting) bool { return w.Device == from.Device })
-		if i < 0 {
+		if i < 0 || o.Number < m.Waits[i].Since {
 			continue
 		}
 		took := m.Waits[i]

@@ -108,6 +108,9 @@ func (g *group) advance(h *opened, blob []byte, receipt *wire.Receipt) error {
 	case errors.Is(err, ErrOwn):
 		// Ours, and the state after it is lost: the disk went back.
 		return g.behind()
+	case errors.Is(err, ErrPath):
+		// It counts for others, and this device cannot follow.
+		return g.behind()
 	case err != nil || o.Staged == nil:
 		return burnt()
 	}
@@ -242,7 +245,7 @@ func (g *group) enter(h *opened, t Tree, e *entering) error {
 	// Of the epoch that ended only what opens and says messages stays, and what passes
 	// its end on to the others.
 	h.tree, h.past, h.Basis = nil, past, h.left(past.Fixed())
-	h.Slot, h.Left = nil, g.unix()
+	h.Slot, h.Left, h.Aged = nil, g.unix(), g.age()
 	h.end(func(x *Ending) { x.Staged, x.Commit = nil, e.content })
 	next, err := g.begin(t, e.owner)
 	if err != nil {
@@ -277,6 +280,7 @@ func (g *group) enter(h *opened, t Tree, e *entering) error {
 // entered starts what follows on a new epoch: the others hear of it.
 func (g *group) entered(left *opened, ours bool) error {
 	g.r.Try, g.r.Asked = 0, 0
+	g.r.Prompted, g.r.Prompt, g.r.Vain, g.r.Rolls = false, 0, 0, 0
 	if g.r.Trouble == waitsTight {
 		g.trouble("")
 	}

@@ -157,6 +157,9 @@ func (g *group) empty(h *opened) error {
 		return err
 	}
 	g.r.Look = g.unix() + n
+	if err := g.inVain(); err != nil {
+		return err
+	}
 	if g.r.Known > h.Number {
 		// A member named a newer epoch; its commit did not come here, or that was no
 		// truth. It is looked for again, and not at once: who asks for what is not there

@@ -50,6 +50,11 @@ type Engine struct {
 	// Fatal reports whether an error is the store's, and not of one group: it ends the
 	// call. Of all else that fails in one group the others hear nothing. Nil: none is.
 	Fatal func(error) bool
+	// AckMean is the mean delay of acks in groups. Zero: 120 s; below zero: none waits.
+	AckMean time.Duration
+	// Unwanted reports whether the person of this device does not want to hear somebody:
+	// they learn seldom that this device is there. nil: nobody.
+	Unwanted func(tx Tx, root key.SignPublic) (bool, error)
 }
 
 // Self is who this device is.
@@ -248,7 +253,7 @@ type Event struct {
 	Sent    int64 // unix seconds by the author, of a text
 	Reached int
 	Of      int
-	Text    string          // plain words, for notices
+	Text    string          // plain words, for notices; of a text: what there is to know of it
 	Wish    roster.WishKind // what changed, of EventMembers, EventSettings and EventRefused
 }
 

@@ -15,6 +15,9 @@ var (
 	ErrOwn = errors.New("own message of a group")
 	// ErrUsed: a message whose key was used: it was opened before.
 	ErrUsed = errors.New("message of a group was opened before")
+	// ErrPath: a commit that is good as far as all can see, and has nothing for this
+	// member: it cannot follow.
+	ErrPath = errors.New("change of a group has nothing for this device")
 	// ErrNotForUs: a Welcome that has no part for the key package.
 	ErrNotForUs = errors.New("welcome is for others")
 	// ErrForeign: a group, or a message, of another make.

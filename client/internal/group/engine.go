@@ -256,6 +256,7 @@ func (g *group) save() error {
 	if g.r.State != Out && g.r.State != Replaced {
 		g.plan()
 	}
+	g.age()
 	return g.tx.PutGroup(g.r)
 }
 

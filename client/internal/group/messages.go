@@ -20,9 +20,9 @@ const held = ^uint64(0)
 // maxMessages is how many own messages of one group wait for acks.
 const maxMessages = 4096
 
-// sharedWait is how long a message waits for acks after it left once for all, before
-// each leaf that did not ack gets a copy of its own.
-const sharedWait = 30 * time.Second
+// sharedMore is how much longer than acks take a message waits for them after it left
+// once for all, before each leaf that did not ack gets a copy of its own.
+const sharedMore = 30 * time.Second
 
 // ErrFull: as many messages as can be kept wait for this group.
 var ErrFull = errors.New("too many messages wait for this group")
@@ -73,7 +73,7 @@ func (g *group) send(content []byte) (wire.MessageID, error) {
 	others := slices.DeleteFunc(append(h.others(), g.r.Rift.Expect...), func(l roster.Leaf) bool { return slices.Contains(g.r.Revoked, l.Device) })
 	m := &Message{Group: g.r.ID, ID: logical, Epoch: held, Content: content, Saw: append(slices.Clone(h.Roster), g.r.Rift.Expect...), Born: g.unix(), Of: len(others)}
 	for _, l := range others {
-		m.Waits = append(m.Waits, Waiting{l.Device, all(len(parts))})
+		m.Waits = append(m.Waits, Waiting{Device: l.Device, Parts: all(len(parts))})
 	}
 	if len(m.Waits) == 0 {
 		return logical, nil // a note to oneself
@@ -139,7 +139,7 @@ func (g *group) encrypt(h *opened, m *Message) error {
 		for i, b := range m.Sealed {
 			g.copy(&Copy{Group: g.r.ID, Epoch: h.Number, Leaf: All, Message: partID(m.ID, i), Payload: b, Urgent: true})
 		}
-		m.Sent = g.unix() + seconds(sharedWait)
+		m.Sent = g.unix() + seconds(g.ackMost()+sharedMore)
 		g.at(m.Sent)
 	} else {
 		g.copies(h, m)
@@ -231,8 +231,8 @@ func (g *group) again(h *opened, m *Message) error {
 	if len(strangers) > 0 {
 		m.Epoch, m.Sealed = held, nil
 		if !m.Asked {
-			m.Asked = true
-			g.ask(Question{Kind: AskWrite, About: strangers, Text: "messages of yours wait that these people were not there for; send them all the same?"})
+			// Where no more can be asked it is asked later.
+			m.Asked = g.ask(Question{Kind: AskWrite, About: strangers, Text: "messages of yours wait that these people were not there for; send them all the same?"})
 		}
 		return g.tx.PutMessage(m)
 	}
@@ -250,8 +250,8 @@ func waitsIn(h *opened, m *Message) bool {
 // maxQuestions is how many questions wait for a person.
 const maxQuestions = 32
 
-// ask puts a question to a person, once.
-func (g *group) ask(q Question) {
+// ask puts a question to a person, once, and reports whether it is asked now.
+func (g *group) ask(q Question) bool {
 	q.About = slices.Clone(q.About)
 	for _, o := range g.r.Questions {
 		if o.Kind == AskWrite && q.Kind == AskWrite { // of another message that waits
@@ -267,16 +267,17 @@ func (g *group) ask(q Question) {
 	h := key.Hash("tacet/v1/group/question", []byte{byte(q.Kind)}, q.Group[:], about, []byte(q.Text))
 	q.ID = [8]byte(h[:])
 	if slices.ContainsFunc(g.r.Questions, func(o Question) bool { return o.ID == q.ID }) {
-		return
+		return true
 	}
 	if q.Kind != AskLink {
 		g.r.unask(q.Kind)
 	}
 	if len(g.r.Questions) >= maxQuestions {
-		return
+		return false
 	}
 	g.r.Questions = append(g.r.Questions, q)
 	g.event(Event{Group: g.r.ID, Origin: g.r.Origin, Kind: EventQuestion, About: q.About, Text: q.Text})
+	return true
 }
 
 // decideWrite is a person's answer to AskWrite: yes lets those who were named read what
@@ -341,6 +342,7 @@ func (g *group) rosterChanged(old, next *opened, plan *roster.Plan) error {
 		return slices.Contains(gone, a.Device) || slices.Contains(again, a.Device)
 	})
 	g.r.Removed = append(g.r.Removed, gone...)
+	g.departed(gone, next.Number)
 	g.r.Removed = g.r.Removed[max(0, len(g.r.Removed)-maxRemoved):]
 	return g.retarget(next, gone, again)
 }
@@ -355,7 +357,17 @@ func (g *group) retarget(next *opened, gone, again []Device) error {
 		redo, changed := false, false
 		var keep []Waiting
 		for _, w := range m.Waits {
-			redo = redo || slices.Contains(again, w.Device)
+			if slices.Contains(again, w.Device) {
+				// What it acked as another leaf it may have lost: it is sent all parts.
+				parts, err := pad.Split(m.Content)
+				if err != nil {
+					return err
+				}
+				if err := g.withdrawOf(m, w); err != nil {
+					return err
+				}
+				redo, w.Parts, w.Since = true, all(len(parts)), next.Number
+			}
 			if !slices.Contains(gone, w.Device) {
 				keep = append(keep, w)
 				continue
@@ -424,7 +436,7 @@ const maxJoining = pad.MaxOpen
 // owed in any case.
 //
 // spec: group.md#messages
-func (g *group) hearBlock(from roster.Leaf, body []byte) (shown bool, ack Ack, err error) {
+func (g *group) hearBlock(o *opened, from roster.Leaf, body []byte) (shown bool, ack Ack, err error) {
 	b, err := pad.Parse(body)
 	if err != nil {
 		return false, ack, ErrSaid
@@ -443,7 +455,11 @@ func (g *group) hearBlock(from roster.Leaf, body []byte) (shown bool, ack Ack, e
 	if err := g.tx.MarkSeen(g.r.Origin, from.Device, b.Logical, int64(day(g.now))); err != nil {
 		return false, ack, err
 	}
-	g.event(Event{Group: g.r.ID, Origin: g.r.Origin, Kind: EventText, By: from.Device, ByRoot: from.Root, Message: b.Logical, Content: content})
+	ev := Event{Group: g.r.ID, Origin: g.r.Origin, Kind: EventText, By: from.Device, ByRoot: from.Root, Message: b.Logical, Content: content}
+	if g.leaving(o, from.Device) != nil {
+		ev.Text = lateText
+	}
+	g.event(ev)
 	return true, ack, nil
 }
 

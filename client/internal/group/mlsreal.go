@@ -274,6 +274,8 @@ func own(err error) error {
 	switch {
 	case errors.Is(err, mls.ErrOwn):
 		return ErrOwn
+	case errors.Is(err, mls.ErrPath):
+		return ErrPath
 	case errors.Is(err, mls.ErrUsed):
 		return ErrUsed
 	case errors.Is(err, mls.ErrNotWelcome):

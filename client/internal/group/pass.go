@@ -67,7 +67,7 @@ func (g *group) passEpoch(o *opened) error {
 	}
 	var all []roster.Leaf
 	for _, l := range o.others() {
-		if _, in := leafOf(h.Roster, l.Device); in && !g.isPast(l.Device, o.Number) || !in && o.Passes < passRemoved {
+		if _, in := leafOf(h.Roster, l.Device); in && !g.isSaidPast(l.Device, o.Number) || !in && o.Passes < passRemoved {
 			all = append(all, l)
 		}
 	}
@@ -111,7 +111,10 @@ func (g *group) passEpoch(o *opened) error {
 		welcome = welcome[n : n+1]
 	}
 	for _, j := range welcome {
-		g.welcome(o, j)
+		// Whose commit it was gives it until the device itself was heard.
+		if g.madeBy(h, o.Number) || !g.isSaidPast(j.Leaf.Device, o.Number) {
+			g.welcome(o, j)
+		}
 	}
 	if len(all) == 0 && len(o.End.Added) == 0 {
 		o.Pass = 0
@@ -130,6 +133,23 @@ func (g *group) passEpoch(o *opened) error {
 func (g *group) isPast(d Device, n uint64) bool {
 	a := g.acked(d)
 	return a != nil && a.Head > n
+}
+
+// isSaidPast is isPast, or by the word of who gathers acks.
+func (g *group) isSaidPast(d Device, n uint64) bool {
+	a := g.acked(d)
+	return a != nil && max(a.Head, a.Roll) > n
+}
+
+// madeBy reports whether the commit that ended epoch n was this device's, as far as the
+// state tells.
+func (g *group) madeBy(h *opened, n uint64) bool {
+	s, err := h.agreed()
+	if err != nil || n >= h.Number {
+		return false
+	}
+	i := len(s.Makers) - int(h.Number-n)
+	return i >= 0 && i < len(s.Makers) && s.Makers[i] == g.me()
 }
 
 // welcome gives a device what it needs to enter the epoch after o.
@@ -156,7 +176,8 @@ func (g *group) hearNews(o *opened, b []byte) error {
 	}
 	switch {
 	case n.Epoch > g.r.Head:
-		g.r.Known, g.r.Look = max(g.r.Known, n.Epoch+1), g.unix()
+		g.r.Known = max(g.r.Known, n.Epoch+1)
+		g.prompted()
 		return nil
 	case n.Epoch != o.Number:
 		return nil

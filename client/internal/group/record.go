@@ -46,6 +46,15 @@ type Record struct {
 	Revoked []Device   `cbor:"31,keyasint"`           // of them, whose person revoked them: nothing of theirs is opened any more
 	Gather  int64      `cbor:"29,keyasint"`           // when the roll goes out next, of who gathers acks
 
+	Clock    int64      `cbor:"41,keyasint"` // seconds of the record's own clock: see age
+	Clocked  int64      `cbor:"42,keyasint"` // wall clock when it went on last
+	Departed []Departed `cbor:"43,keyasint"` // who was removed by commits, while older epochs are here
+	Owes     []Owe      `cbor:"44,keyasint"` // acks that have not gone yet
+	Prompted bool       `cbor:"45,keyasint"` // the next read of the slot is because a member said so
+	Prompt   int64      `cbor:"46,keyasint"` // not before then because of a word alone
+	Vain     int        `cbor:"47,keyasint"` // such reads that found nothing, since the last change
+	Rolls    int        `cbor:"48,keyasint"` // how often the roll was told since the last change
+
 	Rift Rift `cbor:"40,keyasint"`
 
 	Put   int64  `cbor:"33,keyasint"`           // when a shown removal put this device out: its epochs are kept for a while; 0: nothing is
@@ -97,6 +106,8 @@ type Acked struct {
 	Head   uint64 `cbor:"2,keyasint"` // newest epoch it is in
 	Low    uint64 `cbor:"3,keyasint"` // oldest epoch that own unacked messages of it wait in; ^0: none
 	At     int64  `cbor:"4,keyasint"`
+	Roll   uint64 `cbor:"5,keyasint,omitempty"` // newest epoch by another's word: spares words, settles nothing
+	Told   int64  `cbor:"6,keyasint,omitempty"` // when it was told the own head last because it asked
 }
 
 // Decided is what is known of one slot.
@@ -152,6 +163,7 @@ type Epoch struct {
 	Whisper []byte  `cbor:"13,keyasint"` // whisper secret, from the exporter
 	Live    uint16  `cbor:"14,keyasint"` // live period of the shared address in seconds; 0: there is none
 	Near    bool    `cbor:"15,keyasint"` // the own leaf's relay is the group's
+	Aged    int64   `cbor:"16,keyasint"` // when it was left, by the record's clock
 
 	*Basis `cbor:"-"` // absent in lists; kept on its own
 	End    *Ending    `cbor:"-"` // absent in lists, and nil for none; kept on its own
@@ -191,6 +203,9 @@ type Message struct {
 type Waiting struct {
 	Device Device `cbor:"1,keyasint"`
 	Parts  uint64 `cbor:"2,keyasint"` // bit i: part i is missing
+	// Since is the epoch from which on its acks count: before, it was another leaf, and
+	// what that one acked may be lost. 0: any.
+	Since uint64 `cbor:"3,keyasint,omitempty"`
 }
 
 // OwnPackage is a key package of ours that somebody holds.

@@ -93,7 +93,7 @@ func (w *town) person(i int, name string) *somebody {
 		Devices: []manifest.Device{{Sign: key.SignPublicOf(sign), DH: key.DHPublicOf(dh), XWing: [32]byte{byte(i + 1)}}}}
 	w.must(manifest.Sign(root, m))
 	s := &somebody{name: name, w: w, store: &grouptest.Memory{}}
-	s.e = &group.Engine{Self: group.Self{Sign: sign, Manifest: m, Home: w.relays[0].home}, Rand: r, Crypto: group.MLS{}, Live: 1800}
+	s.e = &group.Engine{Self: group.Self{Sign: sign, Manifest: m, Home: w.relays[0].home}, Rand: r, Crypto: group.MLS{}, Live: 1800, AckMean: -1}
 	for _, o := range w.relays[1:] {
 		s.e.Self.Elsewhere = append(s.e.Self.Elsewhere, o.home)
 	}

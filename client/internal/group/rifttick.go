@@ -423,7 +423,7 @@ func (g *group) fade() error {
 // otherBranch compares lists with a member that stands in an epoch of the same number
 // and another history, but not with each word of theirs.
 func (g *group) otherBranch(from roster.Leaf) {
-	g.r.Look = g.unix()
+	g.prompted()
 	if f := &g.r.Rift; g.unix()-f.Compared >= seconds(oneTry) || f.Compared == 0 {
 		f.Compared = g.unix()
 		g.word(from.Device, from.Root, encode(WordList, &Lists{Group: g.r.ID, List: g.list(), Past: g.past(), Back: true}))

@@ -6,8 +6,12 @@ import (
 	"github.com/tacet-chat/tacet/internal/roster"
 )
 
-// rollEvery is how often who gathers acks tells them, while an epoch is not settled.
-const rollEvery = time.Minute
+// rollFirst is when who gathers acks tells them first, then after twice as long each
+// time, up to rollMost.
+const (
+	rollFirst = time.Minute
+	rollMost  = 6 * time.Hour
+)
 
 // roll tells all, in a large group, who is past what: everybody told this device.
 //
@@ -27,13 +31,14 @@ func (g *group) roll() error {
 		return err
 	}
 	if g.r.Gather == 0 {
-		g.r.Gather = g.unix() + seconds(rollEvery)
+		g.r.Gather = g.unix() + seconds(rollFirst)
 	}
 	g.at(g.r.Gather)
 	if g.unix() < g.r.Gather {
 		return nil
 	}
-	g.r.Gather = g.unix() + seconds(rollEvery)
+	g.r.Rolls++
+	g.r.Gather = g.unix() + backoff(rollFirst, rollMost, g.r.Rolls)
 	g.at(g.r.Gather)
 	width := h.Roster[len(h.Roster)-1].Index + 1
 	r := Roll{Epoch: h.Number, Past: make([]byte, (width+7)/8), Low: make([]byte, (width+7)/8)}
@@ -56,7 +61,8 @@ func (g *group) roll() error {
 	return g.sayObject(h, encode(ObjectRoll, &r), h.others())
 }
 
-// hearRoll takes who is past an epoch from the one who gathers that.
+// hearRoll takes who is past an epoch from the one who gathers that. It is another's
+// word: those are spared news and Welcomes, and nothing is settled by it.
 func (g *group) hearRoll(from roster.Leaf, b []byte) error {
 	var r Roll
 	if err := decode(b, &r); err != nil {
@@ -83,13 +89,7 @@ func (g *group) hearRoll(from roster.Leaf, b []byte) error {
 			g.r.Acks = append(g.r.Acks, Acked{Device: l.Device})
 			a = &g.r.Acks[len(g.r.Acks)-1]
 		}
-		if a.Head < h.Number {
-			a.Head, a.Low = h.Number, 0
-		}
-		if r.Low[i]>>(l.Index%8)&1 == 1 {
-			a.Low = max(a.Low, h.Number)
-		}
-		a.At = g.unix()
+		a.Roll = max(a.Roll, h.Number)
 	}
 	return nil
 }

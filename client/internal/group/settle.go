@@ -1,6 +1,7 @@
 package group
 
 import (
+	"slices"
 	"time"
 )
 
@@ -29,12 +30,12 @@ func (g *group) settle() error {
 	if err != nil {
 		return err
 	}
-	dropped := false
+	dropped, now := false, g.age()
 	for i, e := range epochs {
 		if e.Number >= h.Number {
 			continue
 		}
-		over := len(epochs)-i > maxEpochs || g.unix()-e.Left >= seconds(epochLife)
+		over := len(epochs)-i > maxEpochs || now-e.Aged >= seconds(epochLife)
 		done := e.Number < past && e.Number < low
 		// Who was removed is told by the routes of this epoch: it stays until that has
 		// left, or the last words would have no address any more.
@@ -43,7 +44,7 @@ func (g *group) settle() error {
 			continue
 		}
 		if !done && !over {
-			g.at(e.Left + seconds(epochLife))
+			g.at(g.unix() + e.Aged + seconds(epochLife) - now)
 			continue
 		}
 		if d := g.decided(e.Number); d != nil && done {
@@ -57,11 +58,18 @@ func (g *group) settle() error {
 	if !dropped {
 		return nil
 	}
+	oldest := h.Number
+	if all, err := g.epochs(); err != nil {
+		return err
+	} else if len(all) > 0 {
+		oldest = all[0].Number
+	}
+	g.r.Departed = slices.DeleteFunc(g.r.Departed, func(d Departed) bool { return d.Epoch <= oldest })
 	return g.settleWishes(nil)
 }
 
 // everybody is the oldest head among all devices, and the oldest epoch in which
-// anything waits.
+// anything waits, by what each said itself.
 func (g *group) everybody(h *opened) (head, low uint64, err error) {
 	if low, err = g.low(); err != nil {
 		return 0, 0, err

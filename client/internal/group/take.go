@@ -92,7 +92,7 @@ func (g *group) take(o *opened, payload []byte) (shown bool, err error) {
 		if s.Kind != SaidBlock {
 			return false, nil
 		}
-		shown, _, err = g.hearBlock(from, s.Body)
+		shown, _, err = g.hearBlock(o, from, s.Body)
 		return shown, err
 	}
 	g.ch.Heard = append(g.ch.Heard, from.Device)
@@ -102,7 +102,7 @@ func (g *group) take(o *opened, payload []byte) (shown bool, err error) {
 	if s.Kind != SaidBlock {
 		return false, nil // of a newer version
 	}
-	shown, ack, err := g.hearBlock(from, s.Body)
+	shown, ack, err := g.hearBlock(o, from, s.Body)
 	if err != nil {
 		return false, err
 	}
@@ -111,7 +111,8 @@ func (g *group) take(o *opened, payload []byte) (shown bool, err error) {
 	if err := g.tx.PutNote(name, note); err != nil {
 		return false, err
 	}
-	return shown, g.sayAck(o, from, ack)
+	// It is acked in the epoch that it came in: its author may not be in a newer one yet.
+	return shown, g.owe(o, from, ack)
 }
 
 // process opens a message of MLS.
@@ -134,6 +135,9 @@ func (g *group) process(o *opened, payload []byte) (*Opened, error) {
 func (g *group) speaker(o *opened, leaf uint32) (roster.Leaf, error) {
 	from, ok := leafAt(o.Roster, leaf)
 	if !ok || slices.Contains(g.r.Revoked, from.Device) {
+		return from, ErrSender
+	}
+	if g.goneFrom(o, from.Device) {
 		return from, ErrSender
 	}
 	return from, nil
@@ -169,7 +173,7 @@ func (g *group) takeWhisper(o *opened, payload []byte) error {
 	}
 	switch s.Kind {
 	case SaidAck:
-		err = g.hearAcks(from, s.Body)
+		err = g.hearAcks(o, from, s.Body)
 	case SaidPiece:
 		err = g.hearPiece(o, from, s.Body)
 	}
@@ -206,21 +210,20 @@ func (g *group) ackAgain(o *opened, name string) error {
 		return err
 	}
 	from, ok := leafAt(o.Roster, binary.BigEndian.Uint32(b))
-	if !ok {
+	if !ok || g.goneFrom(o, from.Device) {
 		return nil
 	}
-	return g.sayAck(o, from, acks[0])
-}
-
-// sayAck acks one part of a message to its author, in the epoch that it came in: the
-// author may not be in a newer one yet, or was there when it was said.
-func (g *group) sayAck(o *opened, to roster.Leaf, a Ack) error {
-	return g.say(o, &Said{Kind: SaidAck, Body: AppendAcks(nil, []Ack{a})}, []roster.Leaf{to})
+	return g.owe(o, from, acks...)
 }
 
 // answerHead tells a member the own head, who asked for it and is known to be
-// somewhere new.
+// somewhere new: with what else is owed to it, and seldom, so that nobody learns by
+// asking when this device is there.
 func (g *group) answerHead(o *opened, to roster.Leaf, s *Said) error {
+	a := g.acked(to.Device)
+	if a == nil || g.unix()-a.Told < seconds(greetEach) && g.unix() >= a.Told {
+		return nil
+	}
 	n := min(s.Head, g.r.Head)
 	at, err := g.epoch(n)
 	if errors.Is(err, ErrUnknown) {
@@ -233,7 +236,8 @@ func (g *group) answerHead(o *opened, to roster.Leaf, s *Said) error {
 	if !ok {
 		return nil
 	}
-	return g.say(at, &Said{Kind: SaidAck}, []roster.Leaf{l})
+	a.Told = g.unix()
+	return g.owe(at, l)
 }
 
 // hearPiece keeps a piece of an object, and takes the object once it is whole.

@@ -167,7 +167,7 @@ func (w *world) device(name string, of *device) *device {
 			o.eng.Self.Manifest = m
 		}
 	}
-	d.eng = &group.Engine{Self: group.Self{Sign: sign, Manifest: m, Home: w.realm.home}, Rand: w.rand, Crypto: group.MLS{}, Live: 1800, Hybrid: -1}
+	d.eng = &group.Engine{Self: group.Self{Sign: sign, Manifest: m, Home: w.realm.home}, Rand: w.rand, Crypto: group.MLS{}, Live: 1800, Hybrid: -1, AckMean: -1}
 	w.devs = append(w.devs, d)
 	return d
 }
