@@ -46,6 +46,14 @@ func (e *Engine) Answer(tx Tx, now time.Time, a SlotAnswer) (*Change, error) {
 	if err != nil {
 		return nil, err
 	}
+	if a.Blob != nil && a.Epoch == g.r.Head && g.r.Look <= g.unix() {
+		// It was read and led nowhere: what lies there does not change.
+		n, err := g.random(lookEvery)
+		if err != nil {
+			return nil, err
+		}
+		g.r.Look = g.unix() + 1 + n
+	}
 	if g.r.State != Out {
 		if err := g.due(false); err != nil {
 			return nil, err

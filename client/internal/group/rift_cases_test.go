@@ -9,7 +9,9 @@ import (
 	"github.com/fxamacker/cbor/v2"
 
 	"github.com/tacet-chat/tacet/client/internal/group"
+	"github.com/tacet-chat/tacet/internal/key"
 	"github.com/tacet-chat/tacet/internal/roster"
+	"github.com/tacet-chat/tacet/internal/slot"
 	"github.com/tacet-chat/tacet/internal/wire"
 )
 
@@ -405,5 +407,50 @@ func TestTheRemovedAreGivenNoLaterCommit(t *testing.T) {
 	}
 	if given != 1 {
 		t.Errorf("%d commits were given, want one", given)
+	}
+}
+
+// A device that waits to be let into a successor reads a burnt slot once, and not again
+// at once: it is stopped for another reason already.
+func TestABurntSlotIsNotReadAgainAtOnce(t *testing.T) {
+	w, id, p := four(t, 227)
+	ann, ben, cat := p[0], p[1], p[2]
+	now := ben.record(id).Head
+	_, told := ben.claim(roster.Statement{Old: id, Origin: id, New: group.ID{9}, Epoch: now, Mark: ben.epoch(id, now).Mark, Order: []key.SignPublic{ann.person(), ben.person()}})
+	ben.on = false
+	tell(ben, id, []group.Told{told}, ann, cat, p[3])
+	sl, err := slot.Derive(cat.epoch(id, now).Slot)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.realm.blobs[sl.ID] = make([]byte, wire.BlobClasses[2])
+	before := w.realm.reads
+	for i := range 3 { // a reader in whose view the time to look has come
+		a := w.realm.answer(&group.SlotCall{Group: id, Epoch: now, Slot: sl.ID})
+		cat.must(func(tx group.Tx) (*group.Change, error) {
+			r, err := tx.Group(id)
+			if err != nil {
+				return nil, err
+			}
+			r.Look = w.now.Unix()
+			if err := tx.PutGroup(r); err != nil {
+				return nil, err
+			}
+			ch, err := cat.eng.Answer(tx, w.now, a)
+			if err == nil && len(ch.Slots) != 0 {
+				t.Errorf("answer %d: it asks again at once", i)
+			}
+			return ch, err
+		})
+	}
+	if t.Failed() {
+		return
+	}
+	w.settle(30 * time.Minute)
+	if n := w.realm.reads - before; n > 12 {
+		t.Errorf("%d reads in half an hour", n)
+	}
+	if cat.record(id).Rift.Why != group.StopRemade {
+		t.Errorf("it is stopped for %d", cat.record(id).Rift.Why)
 	}
 }
