@@ -26,7 +26,7 @@
 //	        proposalapply.go stage.go staged.go process.go processcommit.go outside.go
 //	12.4.3  welcome.go welcomemake.go groupinfo.go infosign.go join.go external.go
 //	13      extension.go capabilities.go
-//	none    group.go clone.go groupstate.go stagedstate.go secret.go errors.go    the value, and what is stored
+//	none    group.go clone.go pairs.go groupstate.go stagedstate.go secret.go errors.go    the value, and what is stored
 //
 // What it does not do: it delivers nothing, keeps nothing, does not order commits,
 // and does not say who somebody is: that is [Env.Authenticate], the Authentication
