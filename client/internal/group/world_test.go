@@ -411,6 +411,9 @@ func (w *world) settle(d time.Duration) {
 		}
 		if !w.now.Before(resend) {
 			resend = w.now.Add(time.Hour)
+			if w.rough {
+				resend = w.now.Add(time.Minute) // as the outbox does at first
+			}
 			for _, d := range w.devs {
 				if d.on {
 					for _, k := range slices.SortedFunc(keys(d.rows), func(a, b group.RowKey) int { return strings.Compare(fmt.Sprint(a), fmt.Sprint(b)) }) {
