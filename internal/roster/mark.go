@@ -68,6 +68,10 @@ func (m *Marks) good() bool {
 	return len(m.List) <= MaxMarks && slices.IsSortedFunc(m.List, func(a, b Mark) int { return cmp.Compare(a.Turn, b.Turn) })
 }
 
+// TakenOut reports whether a device is known to have been taken out, and not just whether
+// it is held to the floor.
+func (s *State) TakenOut(device key.SignPublic) bool { return s.Away.find(device) >= 0 }
+
 // turn is that of the next state.
 func (s *State) turn() uint64 {
 	if s.Turn == math.MaxUint64 {

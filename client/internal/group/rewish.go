@@ -8,10 +8,20 @@ import (
 	"github.com/tacet-chat/tacet/internal/roster"
 )
 
-// renewed reports whether a wish of a kind is made anew by itself once changes of
-// others made it void. What else is void was wished in another situation: its person
-// is told.
-func renewed(k roster.WishKind) bool { return k == roster.Add || k == roster.OpenLink }
+// renewed reports whether a wish is made anew by itself once changes of others made it
+// void: a link, and a device that was never taken out. What else is void was wished in
+// another situation: its person is told.
+func (g *group) renewed(w *roster.Wish) bool {
+	if w.Kind == roster.OpenLink {
+		return true
+	}
+	h, err := g.head()
+	if err != nil || w.Kind != roster.Add {
+		return false
+	}
+	s, err := h.agreed()
+	return err == nil && !s.TakenOut(w.Device)
+}
 
 // renew makes a wish anew, as one of this device's for the memberships and the state of
 // now. nil: nothing is left to wish.

@@ -189,3 +189,42 @@ func TestRevokedIsForGood(t *testing.T) {
 		}
 	}
 }
+
+// TestWhoWasTakenOutIsNotLetInByItsOwnWord: to an admin who came in since, the word of a
+// device that it is another one of a member is an old word.
+func TestWhoWasTakenOutIsNotLetInByItsOwnWord(t *testing.T) {
+	w, id, p := four(t, 94)
+	ann, cat := p[0], p[2]
+	phone, eve := w.device("cat's phone", cat), w.device("eve", nil)
+	w.stock(append(append([]*device(nil), p...), phone, eve)...)
+	cat.add(id, phone)
+	w.settle(time.Hour)
+	if err := ann.want(id, roster.Wish{Kind: roster.Remove, Root: cat.person(), Device: phone.id()}); err != nil {
+		t.Fatal(err)
+	}
+	w.settle(time.Hour)
+	ann.add(id, eve)
+	w.settle(time.Hour)
+	if err := ann.want(id, roster.Wish{Kind: roster.Promote, Root: eve.person()}); err != nil {
+		t.Fatal(err)
+	}
+	w.settle(time.Hour)
+	if err := eve.hear(phone, word(group.WordEnter, &group.Enter{Group: id, Package: eve.stockOf(phone, group.SuiteClassic)})); err != nil {
+		t.Fatal(err)
+	}
+	w.settle(time.Hour)
+	in := func() (in bool) {
+		for _, l := range ann.epoch(id, ann.record(id).Head).Roster {
+			in = in || l.Device == phone.id()
+		}
+		return in
+	}
+	if in() || len(eve.record(id).Wishes) != 0 {
+		t.Errorf("in %t, %d wishes", in(), len(eve.record(id).Wishes))
+	}
+	ann.add(id, phone) // who has the right wants it
+	w.settle(time.Hour)
+	if !in() {
+		t.Error("an admin cannot add it any more")
+	}
+}

@@ -338,7 +338,7 @@ func (g *group) settleWishes(bad map[roster.WishKey]error) error {
 			// From the group that this one was made again from: see renewWishes.
 		case errors.Is(why, roster.ErrPast) && !o.Own:
 			continue // it never counts again
-		case errors.Is(why, roster.ErrPast) && renewed(w.Kind) && w.By == g.me():
+		case errors.Is(why, roster.ErrPast) && w.By == g.me() && g.renewed(w):
 			if n, err := g.renew(w); err != nil {
 				return err
 			} else if n != nil {
