@@ -68,9 +68,12 @@ func (m *Marks) good() bool {
 	return len(m.List) <= MaxMarks && slices.IsSortedFunc(m.List, func(a, b Mark) int { return cmp.Compare(a.Turn, b.Turn) })
 }
 
-// TakenOut reports whether a device is known to have been taken out, and not just whether
-// it is held to the floor.
-func (s *State) TakenOut(device key.SignPublic) bool { return s.Away.find(device) >= 0 }
+// TakenOut reports whether a device is known to have been taken out since a turn, and not
+// just whether it is held to the floor.
+func (s *State) TakenOut(device key.SignPublic, since uint64) bool {
+	i := s.Away.find(device)
+	return i >= 0 && s.Away.List[i].Turn > since
+}
 
 // turn is that of the next state.
 func (s *State) turn() uint64 {

@@ -143,7 +143,7 @@ func (w *work) hearEnter(from Device, root key.SignPublic, b []byte) error {
 		return err
 	}
 	_, admin := s.Rank(w.Self.Manifest.Root)
-	if _, in := leafOf(h.Roster, from); in || root != w.Self.Manifest.Root && !admin || g.wishesAdd(from) || slices.Contains(g.r.Revoked, from) || g.wasRemoved(from) || s.TakenOut(from) {
+	if _, in := leafOf(h.Roster, from); in || root != w.Self.Manifest.Root && !admin || g.wishesAdd(from) || slices.Contains(g.r.Revoked, from) || g.wasRemoved(from) || s.TakenOut(from, 0) {
 		return nil
 	}
 	devices := 0

@@ -12,15 +12,17 @@ import (
 // void: a link, and a device that was never taken out. What else is void was wished in
 // another situation: its person is told.
 func (g *group) renewed(w *roster.Wish) bool {
-	if w.Kind == roster.OpenLink {
+	return w.Kind == roster.OpenLink || w.Kind == roster.Add && !g.outSince(w)
+}
+
+// outSince reports whether a device that a wish adds was taken out since it was wished.
+func (g *group) outSince(w *roster.Wish) bool {
+	h, err := g.head()
+	if err != nil {
 		return true
 	}
-	h, err := g.head()
-	if err != nil || w.Kind != roster.Add {
-		return false
-	}
 	s, err := h.agreed()
-	return err == nil && !s.TakenOut(w.Device)
+	return err != nil || w.Kind == roster.Add && s.TakenOut(w.Device, w.Turn)
 }
 
 // renew makes a wish anew, as one of this device's for the memberships and the state of
@@ -68,9 +70,11 @@ func (g *group) renewWishes() error {
 			keep = append(keep, o)
 			continue
 		}
-		n, err := g.renew(w)
-		if err != nil {
-			return err
+		var n *Wanted
+		if !g.outSince(w) {
+			if n, err = g.renew(w); err != nil {
+				return err
+			}
 		}
 		if n == nil { // so it is as long as this group counts
 			o.Applied, o.In = 1, g.r.ID

@@ -221,7 +221,7 @@ func (g *group) hearLetIn(from Device, root key.SignPublic, v *LetIn) error {
 	if !slices.ContainsFunc(g.r.Rift.Expect, func(e roster.Leaf) bool { return e.Root == x.Root && e.Device == x.Device }) && !l.wasMember(x) {
 		return nil // nobody that this device knows of the old groups
 	}
-	if st, err := h.agreed(); err != nil || st.TakenOut(from) {
+	if st, err := h.agreed(); err != nil || st.TakenOut(from, 0) {
 		return err // whoever was taken out here is not let in by its own word, which may be an old one
 	}
 	if !slices.Contains(g.r.admins(), g.Self.Manifest.Root) || g.wishesAdd(from) {
