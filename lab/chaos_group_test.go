@@ -72,7 +72,11 @@ func TestChaosOfGroups(t *testing.T) {
 		if b == client.BoundaryCellArrived || b == client.BoundaryCellCommitted || b == client.BoundaryGroupPut {
 			victim, speaker = carol, d.Ada
 		}
-		check(victim.Fall(d.ctx, Fall{Boundary: b, Nth: 1 + d.dice.IntN(whole(1, 4))}))
+		nth := 1 + d.dice.IntN(whole(1, 4))
+		if b == client.BoundarySlotAsked || b == client.BoundarySlotAnswered || b == client.BoundarySlotCommitted {
+			nth = 1 // one change is one slot that is filled, and no more need be asked
+		}
+		check(victim.Fall(d.ctx, Fall{Boundary: b, Nth: nth}))
 		next := fmt.Sprintf("walkers %d", i)
 		_, err := d.Ada.ask(d.ctx, ask{Do: "name", Who: name, Text: next})
 		if err != nil && !errors.Is(err, errEnded) {
