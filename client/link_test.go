@@ -362,8 +362,9 @@ func TestLinkByTheLocalNetwork(t *testing.T) {
 	if err := n.result(); err != nil {
 		t.Fatal(err)
 	}
-	if got := r.counted("put blob"); got != before {
-		t.Errorf("got %d blobs put after the digits, want none: all goes by the local network (%+v)", got-before, l)
+	// Until they have found each other something may go by the relay as well.
+	if got := r.counted("put blob"); got > before+2 {
+		t.Errorf("got %d blobs put after the digits, want two at most: the rest goes by the local network (%+v)", got-before, l)
 	}
 	n.open().Close()
 }
