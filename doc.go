@@ -40,6 +40,7 @@
 //	internal/convo     conversations: sealing and opening
 //	internal/group     groups: wishes, commits by slots, messages; group/grouptest is what its stores pass
 //	commits            a simulator that drives the engine of groups, for tacet-lab
+//	throng             the other members of a large group, for tacet-lab
 //	internal/outbox    what waits until a device acks it
 //	internal/inbox     watching, periods, decoys, duplicates
 //	internal/fetch     bundles

@@ -62,6 +62,8 @@ const layers = `
 
 	client/commits: client/internal/group internal/key internal/manifest internal/roster internal/slot internal/wire
 
+	client/throng:  client/commits client/internal/... client/transport client/transport/relay internal/addr internal/key internal/manifest internal/roster internal/sealed internal/slot internal/whisper internal/wire
+
 	relay/internal/acme:
 	relay/internal/archive:
 	relay/internal/acme/acmetest:
@@ -90,7 +92,7 @@ const layers = `
 	lab:     client client/transport client/transport/memory client/transport/relay internal/hunt internal/key internal/wire internal/addr internal/invite relay ui/text
 	lab/servers:
 	lab/mlspeer:
-	lab/load: internal/mls internal/wire lab/mlspeer lab/servers relay
+	lab/load: client client/throng client/transport client/transport/relay internal/mls internal/wire lab/mlspeer lab/servers relay
 	lab/budget:
 	lab/leak: client client/transport client/transport/relay internal/addr internal/wire relay
 
@@ -145,7 +147,8 @@ var onlyIn = map[string]string{
 	"github.com/coder/websocket":                 "client/transport/relay",
 	"github.com/spf13/cobra":                     "cmd/...",
 
-	module + "client/commits": "cmd/tacet-lab", // the simulator: only code below client may import the engine, and only the lab runs it
+	module + "client/commits": "cmd/tacet-lab client/throng", // the simulator: only code below client may import the engine, and only the lab runs it
+	module + "client/throng":  "lab/load",                    // the members of a group that is measured: likewise
 
 	"github.com/nats-io/nats.go":               "relay/internal/bus/natslink",
 	"github.com/nats-io/nats-server/v2/server": "relay/internal/bus/natslink",

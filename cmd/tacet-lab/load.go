@@ -16,7 +16,7 @@ func loadCommand(ran *bool) *cobra.Command {
 		Short: "Measure a relay, and other brokers beside it; and group security, and other libraries",
 		Args:  cobra.NoArgs,
 	}
-	cmd.AddCommand(liveCommand(ran), soakCommand(ran), holdCommand(ran), parkCommand(ran), mlsCommand(ran))
+	cmd.AddCommand(liveCommand(ran), soakCommand(ran), holdCommand(ran), parkCommand(ran), mlsCommand(ran), groupCommand(ran))
 	return cmd
 }
 

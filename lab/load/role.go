@@ -22,6 +22,7 @@ const (
 	roleRelay  = rolePrefix + "relay"
 	roleEars   = rolePrefix + "ears"
 	roleMLS    = rolePrefix + "mls"
+	rolePerson = rolePrefix + "person"
 )
 
 // roleCommand is the hidden command of this program that plays a role.
@@ -42,6 +43,8 @@ func Role(role string) int {
 		err = playEars(in)
 	case roleMLS:
 		err = playMLS(in)
+	case rolePerson:
+		err = playPerson(in)
 	default:
 		err = fmt.Errorf("there is no role %q", role)
 	}
@@ -75,6 +78,7 @@ func hear(in *bufio.Reader, v any) error {
 type relayOrder struct {
 	TLS  bool   `json:"tls,omitempty"`
 	Park string `json:"park,omitempty"` // data directory: cells are parked there
+	Blob string `json:"blob,omitempty"` // data directory: cells are parked there, and blobs lie there
 	Ping int    `json:"ping,omitempty"` // seconds, 0 for the default
 
 	Free    bool   `json:"free,omitempty"`    // collect garbage and give memory back
@@ -87,6 +91,7 @@ type relayWord struct {
 	Addr       string `json:"addr,omitempty"`
 	Goroutines int    `json:"goroutines"`
 	Heap       uint64 `json:"heap"` // bytes of live objects
+	CPU        int64  `json:"cpu"`  // µs that the process has used
 	Err        string `json:"err,omitempty"`
 }
 
@@ -104,6 +109,9 @@ func playRelay(in *bufio.Reader) error {
 	}
 	if o.Park != "" {
 		cfg.Data, cfg.Roles = o.Park, []string{relay.RoleLive, relay.RolePark}
+	}
+	if o.Blob != "" {
+		cfg.Data, cfg.Roles = o.Blob, []string{relay.RoleLive, relay.RoleBlob, relay.RolePark}
 	}
 	r, err := relay.New(cfg)
 	if err != nil {
@@ -151,6 +159,6 @@ func do(o relayOrder) (w relayWord) {
 	}
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
-	w.Goroutines, w.Heap = runtime.NumGoroutine(), m.HeapAlloc
+	w.Goroutines, w.Heap, w.CPU = runtime.NumGoroutine(), m.HeapAlloc, ownTime().Microseconds()
 	return w
 }
