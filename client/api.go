@@ -70,6 +70,9 @@ const (
 	Unsent   State = "unsent"   // taken back before it left
 	Received State = "received" // an incoming message
 	Told     State = "notice"   // said by the client itself
+	// Disappeared: its timer ended, and it was deleted here. Only followers see it: of
+	// such an event Seq alone is set.
+	Disappeared State = "disappeared"
 	// Elsewhere: another device of ours sent it, and has not told more of it yet.
 	Elsewhere State = "copied"
 )
@@ -86,6 +89,9 @@ type Event struct {
 	Sent      time.Time `json:"sent"`                  // by its author's clock
 	At        time.Time `json:"at"`                    // by ours
 	Until     time.Time `json:"parked_until,omitzero"` // by our clock; zero unless State is Parked
+	// Timer is how long after it was read here (one's own: after it was sent) the text is
+	// deleted here; 0: it stays.
+	Timer time.Duration `json:"timer,omitempty"`
 
 	// Of a group's conversation: Contact is who said it, if they are a contact.
 	GroupID int64  `json:"group_id,omitempty"`

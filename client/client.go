@@ -45,6 +45,7 @@ type Client struct {
 	failing string        // the vault, at its last update
 	away    time.Time     // since when our relay is not connected; zero: it is
 	work    chan struct{} // wakes the chores of Run
+	fading  chan struct{} // a text is to disappear
 
 	returned chan struct{} // our relay is connected again
 	homed    chan struct{} // there is a relay now
@@ -66,6 +67,10 @@ func Open(ctx context.Context, o Options) (*Client, error) {
 	if err := c.load(ctx); err != nil {
 		return nil, errors.Join(vaultError(err), c.vault.Close(), c.lock.Release())
 	}
+	// Before anybody sees it: what ended while no process was there is not shown again.
+	if _, err := c.vanish(ctx); err != nil && !errors.Is(err, ErrFull) {
+		return nil, errors.Join(err, c.Close())
+	}
 	return c, nil
 }
 
@@ -79,7 +84,7 @@ func openParts(o Options) (*Client, error) {
 	if err != nil {
 		return nil, errors.Join(vaultError(err), lock.Release())
 	}
-	c := &Client{opt: o, lock: lock, vault: v, realms: newRealms(o.Network), work: make(chan struct{}, 1), returned: make(chan struct{}, 1), homed: make(chan struct{}, 1)}
+	c := &Client{opt: o, lock: lock, vault: v, realms: newRealms(o.Network), work: make(chan struct{}, 1), fading: make(chan struct{}, 1), returned: make(chan struct{}, 1), homed: make(chan struct{}, 1)}
 	c.keys = newKeyring(c)
 	c.acks = newAckClock(c)
 	c.asleep = newSleepers(c)
@@ -148,6 +153,12 @@ func (c *Client) update(ctx context.Context, f func(tx vault.Store, now time.Tim
 	}
 	c.apply(ctx, ch)
 	c.groups.act(work)
+	if c.vault.Timed() {
+		select {
+		case c.fading <- struct{}{}:
+		default:
+		}
+	}
 	return nil
 }
 
@@ -241,13 +252,15 @@ func shown(e *convo.Event, name string) Event {
 	switch {
 	case e.State == convo.Offered && e.Out && time.Now().Before(time.Unix(e.Parked, 0)):
 		s, until = Parked, time.Unix(e.Parked, 0)
+	case e.Kind == convo.Gone:
+		return Event{Seq: e.Seq, State: Disappeared}
 	case e.Kind == convo.Notice && !e.Out:
 		s = Told
 	case !e.Out:
 		s = Received
 	}
 	out := Event{Seq: e.Seq, ContactID: e.Contact, Contact: name, ID: hexID(e.Message), Out: e.Out, Text: e.Text, State: s,
-		Sent: time.Unix(e.Sent, 0), At: time.Unix(e.At, 0), Until: until}
+		Sent: time.Unix(e.Sent, 0), At: time.Unix(e.At, 0), Until: until, Timer: time.Duration(e.Timer) * time.Second}
 	if n := len(e.Copies); n > 1 {
 		out.Reached, out.Of = e.Reached(), n
 	}

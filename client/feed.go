@@ -2,6 +2,7 @@ package client
 
 import (
 	"context"
+	"errors"
 	"maps"
 	"slices"
 	"sync"
@@ -128,7 +129,9 @@ func (c *Client) since(ctx context.Context, told int64, changed []int64) (events
 				break
 			}
 			e, err := s.Event(seq)
-			if err != nil {
+			if errors.Is(err, convo.ErrGone) {
+				e = &convo.Event{Seq: seq, Kind: convo.Gone}
+			} else if err != nil {
 				return err
 			}
 			events = append(events, e)

@@ -112,7 +112,7 @@ func (g *groups) tell(tx vault.Store, now time.Time, e *group.Event, ch *convo.C
 		} else if c.Text == nil {
 			return nil
 		} else {
-			ev.Kind, ev.Text, ev.Sent, ev.Message = convo.Text, c.Text.Body, int64(c.Sent), e.Message
+			ev.Kind, ev.Text, ev.Sent, ev.Message, ev.Timer = convo.Text, c.Text.Body, int64(c.Sent), e.Message, c.Text.Timer
 		}
 		if e.ByRoot == g.c.root { // another device of ours said it
 			ev.Out, ev.State = true, convo.OnDevice
@@ -124,6 +124,11 @@ func (g *groups) tell(tx vault.Store, now time.Time, e *group.Event, ch *convo.C
 		return err
 	}
 	ch.Events = append(ch.Events, ev)
+	if ev.Timer > 0 {
+		if err := tx.SetTimer(ev.Seq, ev.Timer, ev.Out); err != nil {
+			return err
+		}
+	}
 	if e.Kind == group.EventText && e.Text != "" { // what there is to know of it
 		note := &convo.Event{Kind: convo.Notice, Sent: now.Unix(), At: now.Unix(), Group: &convo.GroupPart{By: e.ByRoot}, Text: e.Text}
 		ch.Events = append(ch.Events, note)
@@ -225,9 +230,9 @@ func settingWords(e *group.Event, by string) string {
 		return fmt.Sprintf("%s called the group %q", by, e.Text)
 	case roster.SetTimer:
 		if n, err := strconv.ParseUint(e.Text, 10, 32); err == nil && n > 0 {
-			return fmt.Sprintf("%s let messages disappear %s after they came", by, time.Duration(n)*time.Second)
+			return fmt.Sprintf("%s lets new messages disappear %s after they are read, on devices that keep to it", by, time.Duration(n)*time.Second)
 		}
-		return by + " lets messages stay"
+		return by + " lets new messages stay"
 	case roster.OpenLink:
 		return by + " opened a link to the group: who has it may ask to be added"
 	case roster.CloseLink:

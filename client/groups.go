@@ -29,7 +29,7 @@ type Group struct {
 	Admin     bool            `json:"admin"`  // you are one
 	Epoch     uint64          `json:"epoch"`  // how often it was changed
 	Relay     string          `json:"relay"`  // where its changes are decided
-	Timer     time.Duration   `json:"timer"`  // after which messages disappear; 0: never
+	Timer     time.Duration   `json:"timer"`  // after which new messages disappear, from when they are read; 0: never
 	Shared    bool            `json:"shared"` // one address for all: the relay sees how many watch it
 	Hybrid    bool            `json:"hybrid"` // protected against quantum computers too
 	Members   []GroupMember   `json:"members"`
@@ -504,7 +504,11 @@ func (c *Client) sendGroup(tx vault.Store, now time.Time, l *vault.Line, m Outgo
 	if m.Keep != 0 {
 		return nil, ErrKeepGroup
 	}
-	body, err := (&content.Content{Sent: uint64(now.Unix()), Text: &content.Text{Body: m.Text}}).Append(nil)
+	timer, err := groupTimer(tx, l.Group)
+	if err != nil {
+		return nil, err
+	}
+	body, err := (&content.Content{Sent: uint64(now.Unix()), Text: &content.Text{Body: m.Text, Timer: timer}}).Append(nil)
 	if err != nil {
 		return nil, convo.ErrLong
 	}
@@ -512,13 +516,39 @@ func (c *Client) sendGroup(tx vault.Store, now time.Time, l *vault.Line, m Outgo
 	if err != nil {
 		return nil, err
 	}
-	ev := &convo.Event{Kind: convo.Text, Out: true, Text: m.Text, Message: id, Sent: now.Unix(), At: now.Unix(), State: convo.Queued,
+	ev := &convo.Event{Kind: convo.Text, Out: true, Text: m.Text, Message: id, Sent: now.Unix(), At: now.Unix(), State: convo.Queued, Timer: timer,
 		Group: &convo.GroupPart{By: c.root}}
 	if err := tx.PutGroupEvent(l.Origin, ev); err != nil {
 		return nil, err
 	}
+	if timer > 0 {
+		if err := tx.SetTimer(ev.Seq, timer, true); err != nil {
+			return nil, err
+		}
+	}
 	c.groups.note(ch)
 	return ev, nil
+}
+
+// groupTimer is after how many seconds what is said in a group now disappears; 0: it
+// stays.
+func groupTimer(tx vault.Store, id group.ID) (uint32, error) {
+	r, err := tx.Group(id)
+	if err != nil {
+		return 0, err
+	}
+	e, err := tx.Epoch(id, r.Head)
+	if errors.Is(err, group.ErrUnknown) {
+		return 0, nil // nothing can be said in it, either
+	}
+	if err != nil {
+		return 0, err
+	}
+	s, err := roster.ParseState(e.State)
+	if err != nil {
+		return 0, err
+	}
+	return s.Timer, nil
 }
 
 // count adds what the groups have to the state of the profile.

@@ -2,6 +2,7 @@ package client
 
 import (
 	"errors"
+	"math"
 	"time"
 
 	"github.com/fxamacker/cbor/v2"
@@ -92,7 +93,12 @@ func (p *packing) keep(t vault.Table, row *vault.Row) (ok bool, err error) {
 		if err := cbor.Unmarshal(row.V, e); err != nil {
 			return false, vault.ErrDamaged
 		}
-		e.Left, e.Copies, e.Parked = 0, nil, 0
+		e.Left, e.Copies, e.Parked, e.Rest = 0, nil, 0, 0
+		if left, runs, err := p.tx.TimerLeft(row.ID); err != nil {
+			return false, err
+		} else if runs {
+			e.Rest = 1 + uint32(min(left, math.MaxUint32-1))
+		}
 		if e.Out && e.Kind == convo.Text && e.State < convo.OnDevice {
 			e.State = convo.Copied // this device tells what becomes of it
 		}
@@ -123,6 +129,15 @@ func unpack(tx vault.Store, r vault.PackedRow) error {
 	case vault.Event:
 		e := &convo.Event{}
 		good = cbor.Unmarshal(r.V, e) == nil && (r.A > 0 || r.A < 0 && e.Group != nil) && len(e.Copies) == 0
+		if e.Seq = r.ID; good {
+			if err := tx.UnpackTimer(e); err != nil {
+				return err
+			}
+			e.Rest = 0
+			if _, err := rewrite(&r.Row, e); err != nil {
+				return err
+			}
+		}
 	case vault.Group:
 		g := &group.Record{}
 		good = cbor.Unmarshal(r.V, g) == nil && g.HandedOver() && len(r.H) == len(group.ID{})

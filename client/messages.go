@@ -2,6 +2,7 @@ package client
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"time"
 
@@ -171,7 +172,7 @@ func (c *Client) MarkRead(ctx context.Context, seq int64) error {
 				return nil, err
 			}
 			l.Read = seq
-			return nil, tx.PutLine(l)
+			return nil, errors.Join(tx.PutLine(l), tx.RunTimers(-l.ID, seq))
 		}
 		return c.engine.MarkRead(tx, now, seq)
 	})

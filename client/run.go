@@ -59,6 +59,7 @@ func (c *Client) Run(ctx context.Context) error {
 	start(c.asleep.run)
 	start(c.acks.run)
 	start(c.chores)
+	start(c.vanishing)
 	start(c.buy)
 	start(c.greet)
 	start(c.linker.run)

@@ -101,6 +101,9 @@ func (r *room) talk(ctx context.Context, args []string, plain bool) error {
 	events, ended := make(chan seen), make(chan error, 1)
 	go func() {
 		ended <- r.p.follow(ctx, t, func(e client.Event, before bool) error {
+			if e.State == client.Disappeared {
+				return nil // what is on a screen stays there
+			}
 			select {
 			case events <- seen{e, before}:
 				return nil

@@ -76,7 +76,7 @@ name, write group:NAME or person:NAME.`,
 		func(ctx context.Context, p *profile, args []string) error {
 			return a.changeGroup(ctx, p, client.GroupChange{Group: args[0], Action: client.GroupRename, Name: args[1]})
 		}, hasty)
-	add("timer GROUP TIME", "Agree on a time after which messages are to disappear (no device deletes by it yet); off ends that", "  tacet group timer Walkers 7d", cobra.ExactArgs(2),
+	add("timer GROUP TIME", "Let what is said from now on disappear so long after it was read; off ends that. Who reads it can still copy it", "  tacet group timer Walkers 7d", cobra.ExactArgs(2),
 		func(ctx context.Context, p *profile, args []string) error {
 			d, err := text.ParseDuration(args[1])
 			if args[1] == "off" {
@@ -151,7 +151,7 @@ func (a *app) showGroup(ctx context.Context, p *profile, which string) error {
 	if len(g.Members) > 0 {
 		rows = append(rows, []string{"changes are decided at", text.Line(g.Relay)}, []string{"quantum computers", text.Hybrid(g.Hybrid)}, []string{"messages", text.Fanout(g)})
 		if g.Timer > 0 {
-			rows = append(rows, []string{"messages disappear", "after " + text.Duration(g.Timer)})
+			rows = append(rows, []string{"new messages disappear", text.Duration(g.Timer) + " after they are read"})
 		}
 	}
 	rows = append(rows, []string{"waiting here", fmt.Sprint(g.Waiting)}, []string{"unread", fmt.Sprint(g.Unread)}, []string{"number", fmt.Sprintf("#g%d", g.ID)})

@@ -94,6 +94,12 @@ func (a *app) read(ctx context.Context, p *profile, r *reading) error {
 	}
 	a.say("Following; ctrl-C ends it.")
 	err = p.follow(ctx, t, func(e client.Event, before bool) error {
+		if e.State == client.Disappeared { // what is on a screen stays there
+			if !a.json {
+				return nil
+			}
+			return a.printJSON(e)
+		}
 		if only != 0 && e.Conversation() != only {
 			m.skip(e)
 			return nil

@@ -80,7 +80,7 @@ func TestScripts(t *testing.T) {
 			return false, fmt.Errorf("unknown condition %q", cond)
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"relay": relayCmd, "front": frontCmd, "until": untilCmd, "keep": keepCmd, "plain": plainCmd, "shape": shapeCmd, "status": statusCmd,
+			"relay": relayCmd, "front": frontCmd, "until": untilCmd, "gone": goneCmd, "keep": keepCmd, "plain": plainCmd, "shape": shapeCmd, "status": statusCmd,
 			"push":   func(ts *testscript.TestScript, _ bool, args []string) { pushCmd(t, ts, args) },
 			"freeze": func(ts *testscript.TestScript, _ bool, _ []string) { signalAll(ts, syscall.SIGSTOP) },
 			"thaw":   func(ts *testscript.TestScript, _ bool, _ []string) { signalAll(ts, syscall.SIGCONT) },
@@ -229,6 +229,28 @@ func untilCmd(ts *testscript.TestScript, neg bool, args []string) {
 		}
 		if time.Now().After(deadline) {
 			ts.Fatalf("%v: never matched %q; at last %v\n%s%s", args[1:], args[0], err, ts.ReadFile("stdout"), ts.ReadFile("stderr"))
+		}
+		<-tick.C
+	}
+}
+
+// goneCmd runs a program until it succeeds with output that does not match: gone
+// REGEXP COMMAND…
+func goneCmd(ts *testscript.TestScript, neg bool, args []string) {
+	if len(args) < 2 {
+		ts.Fatalf("usage: gone REGEXP COMMAND…")
+	}
+	not, err := regexp.Compile("(?m)" + args[0])
+	ts.Check(err)
+	tick := time.NewTicker(100 * time.Millisecond)
+	defer tick.Stop()
+	for deadline := time.Now().Add(3 * time.Minute); ; {
+		err := ts.Exec(args[1], args[2:]...)
+		if err == nil && !not.MatchString(ts.ReadFile("stdout")) {
+			return
+		}
+		if time.Now().After(deadline) {
+			ts.Fatalf("%v: always matched %q; at last %v\n%s%s", args[1:], args[0], err, ts.ReadFile("stdout"), ts.ReadFile("stderr"))
 		}
 		<-tick.C
 	}

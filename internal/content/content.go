@@ -67,6 +67,8 @@ type Content struct {
 // Text is what a person wrote: valid UTF-8, at most MaxText bytes, maybe empty.
 type Text struct {
 	Body string
+	// Timer is after how many seconds a device that showed it deletes it. 0: it stays.
+	Timer uint32
 }
 
 // Acks says what this device has taken into its vault.
@@ -115,6 +117,7 @@ type Copy struct {
 	Out    bool   // the person that the devices belong to wrote it
 	Sent   uint64 // unix seconds by its author's clock
 	Body   string // as in Text
+	Timer  uint32 // as in Text
 }
 
 // Entry is one entry of the map that the devices of a person share. Of two with
@@ -155,7 +158,8 @@ type (
 		Known   uint32       `cbor:"7,keyasint,omitempty"`
 	}
 	formText struct {
-		Body string `cbor:"0,keyasint"`
+		Body  string `cbor:"0,keyasint"`
+		Timer uint32 `cbor:"1,keyasint,omitempty"`
 	}
 	formAcks struct {
 		IDs     []byte `cbor:"0,keyasint"` // 8 bytes each, in one string
@@ -190,6 +194,7 @@ type (
 		Sent   uint64 `cbor:"3,keyasint"`
 		Body   string `cbor:"4,keyasint"`
 		Out    bool   `cbor:"5,keyasint,omitempty"`
+		Timer  uint32 `cbor:"6,keyasint,omitempty"`
 	}
 	formEntry struct {
 		Key    []byte `cbor:"0,keyasint"`
@@ -273,7 +278,7 @@ func (t *Control) check() error {
 func (c *Content) form() *formContent {
 	f := &formContent{Sent: c.Sent}
 	if c.Text != nil {
-		f.Text = &formText{Body: c.Text.Body}
+		f.Text = &formText{Body: c.Text.Body, Timer: c.Text.Timer}
 	}
 	if c.Acks != nil {
 		f.Acks = &formAcks{IDs: make([]byte, 0, len(c.Acks.IDs)*wire.MessageIDSize), Highest: c.Acks.Highest}

@@ -28,11 +28,11 @@ const (
 
 var keys = known{
 	0:          nil,
-	1:          {0: nil},
+	1:          {0: nil, 1: nil},
 	2:          {0: nil, 1: nil},
 	keyControl: {0: nil, 1: nil, 2: nil, 3: nil, 4: nil, 5: nil, 6: nil, 7: nil, 8: nil, 9: nil, 10: nil},
 	4:          {0: nil},
-	keySync:    {0: {0: nil, 1: nil, 2: nil, 3: nil, 4: nil, 5: nil}, 1: nil, 2: nil, 3: nil},
+	keySync:    {0: {0: nil, 1: nil, 2: nil, 3: nil, 4: nil, 5: nil, 6: nil}, 1: nil, 2: nil, 3: nil},
 	6:          nil,
 	7:          nil,
 }
@@ -122,7 +122,7 @@ func parseKnown(tree map[any]any) (*Content, error) {
 	}
 	c := &Content{Sent: f.Sent}
 	if f.Text != nil {
-		c.Text = &Text{Body: f.Text.Body}
+		c.Text = &Text{Body: f.Text.Body, Timer: f.Text.Timer}
 	}
 	if a := f.Acks; a != nil {
 		if len(a.IDs)%wire.MessageIDSize != 0 {

@@ -36,7 +36,7 @@ func (s *Sync) check() error {
 func (s *Sync) form() *formSync {
 	f := &formSync{}
 	if c := s.Copy; c != nil {
-		f.Copy = &formCopy{Person: c.Person[:], Author: c.Author[:], ID: c.ID[:], Sent: c.Sent, Body: c.Body, Out: c.Out}
+		f.Copy = &formCopy{Person: c.Person[:], Author: c.Author[:], ID: c.ID[:], Sent: c.Sent, Body: c.Body, Out: c.Out, Timer: c.Timer}
 	}
 	for _, e := range s.Entries {
 		value := e.Value
@@ -61,7 +61,7 @@ func (f *formSync) sync() (*Sync, error) {
 		if len(c.Person) != 32 || len(c.Author) != 32 || len(c.ID) != wire.MessageIDSize {
 			return nil, ErrContent
 		}
-		s.Copy = &Copy{Person: [32]byte(c.Person), Author: [32]byte(c.Author), ID: wire.MessageID(c.ID), Sent: c.Sent, Body: c.Body, Out: c.Out}
+		s.Copy = &Copy{Person: [32]byte(c.Person), Author: [32]byte(c.Author), ID: wire.MessageID(c.ID), Sent: c.Sent, Body: c.Body, Out: c.Out, Timer: c.Timer}
 	}
 	for _, e := range f.Entries {
 		if len(e.Device) != 32 {

@@ -28,6 +28,8 @@ func State(s client.State) string {
 		return "received"
 	case client.Told:
 		return "notice"
+	case client.Disappeared:
+		return "disappeared"
 	}
 	return Line(string(s)) // of a newer version
 }

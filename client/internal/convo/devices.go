@@ -250,7 +250,7 @@ func (e *Engine) spread(tx Tx, now time.Time, p *contact.Record, seqs []int64, c
 			if ev.copyFor(d.ID) != nil {
 				continue
 			}
-			c := &content.Content{Sent: uint64(ev.Sent), Text: &content.Text{Body: ev.Text}}
+			c := &content.Content{Sent: uint64(ev.Sent), Text: &content.Text{Body: ev.Text, Timer: ev.Timer}}
 			if d.Level >= contact.LevelDevices {
 				c.Known = e.known(d).Sequence
 			}

@@ -54,6 +54,7 @@ type EventKind byte
 const (
 	Text   EventKind = 1
 	Notice EventKind = 2 // something the client tells: a request, a warning
+	Gone   EventKind = 3 // was a text, which disappeared: its name alone is kept, so that it is not shown again
 )
 
 // EventState says where an outgoing message is.
@@ -109,6 +110,11 @@ type Event struct {
 	Copies  []EventCopy    `cbor:"12,keyasint,omitempty"` // outgoing: by device of theirs; none in those of before there were several
 	Seen    bool           `cbor:"13,keyasint,omitempty"` // received: a person has seen it on another device
 
+	// Timer is after how many seconds a text is deleted: of ours from when it was sent,
+	// of others from when a person read it; 0: never.
+	Timer uint32 `cbor:"14,keyasint,omitempty"`
+	Rest  uint32 `cbor:"15,keyasint,omitempty"` // in a pack only: 1 + how many of them are left; 0: they do not run yet
+
 	Group *GroupPart `cbor:"20,keyasint,omitempty"` // of a group's conversation
 }
 
@@ -134,7 +140,7 @@ func TextName(author key.SignPublic, id wire.MessageID) content.Name {
 // Name returns the name of a text; ok is false for other events and for texts of
 // before devices had names.
 func (e *Event) Name() (n content.Name, ok bool) {
-	if e.Kind != Text || e.From == (key.SignPublic{}) {
+	if e.Kind != Text && e.Kind != Gone || e.From == (key.SignPublic{}) {
 		return n, false
 	}
 	return TextName(e.From, e.Message), true
@@ -221,6 +227,15 @@ type Events interface {
 	Events(contact, after int64, f func(*Event) error) error
 }
 
+// Timers keeps when texts disappear. It has a clock of its own.
+type Timers interface {
+	// SetTimer lets an event disappear timer seconds from now, or, unless it runs, from
+	// when RunTimers is called for it.
+	SetTimer(seq int64, timer uint32, runs bool) error
+	// RunTimers lets those of a conversation run that were read, up to an event.
+	RunTimers(contact, upTo int64) error
+}
+
 // SharedMap keeps what the devices of a person agree on. Entries without a count
 // are for this device alone: they wait for something that is still to come.
 type SharedMap interface {
@@ -282,4 +297,5 @@ type Tx interface {
 	Parts
 	Wakes
 	SharedMap
+	Timers
 }

@@ -39,7 +39,7 @@ func (e *Engine) tellOne(tx Tx, now time.Time, d *contact.Record, s *content.Syn
 
 // copyOf is how a text is told to our other devices.
 func copyOf(p *contact.Record, ev *Event) *content.Copy {
-	return &content.Copy{Person: p.Root, Author: ev.From, ID: ev.Message, Out: ev.Out, Sent: uint64(ev.Sent), Body: ev.Text}
+	return &content.Copy{Person: p.Root, Author: ev.From, ID: ev.Message, Out: ev.Out, Sent: uint64(ev.Sent), Body: ev.Text, Timer: ev.Timer}
 }
 
 // syncOf is what is told of a text to who did not get it: with what is known of it.
@@ -72,7 +72,7 @@ func (e *Engine) text(tx Tx, now time.Time, r *contact.Record, id wire.MessageID
 	if r.Own || r.State == contact.Member {
 		return false, nil
 	}
-	ev := &Event{Contact: r.PersonID(), Kind: Text, Message: id, Text: c.Text.Body, Sent: int64(c.Sent), At: now.Unix(), From: r.Sign}
+	ev := &Event{Contact: r.PersonID(), Kind: Text, Message: id, Text: c.Text.Body, Sent: int64(c.Sent), At: now.Unix(), From: r.Sign, Timer: c.Text.Timer}
 	if fresh, err := e.keepText(tx, ev, ch); err != nil || !fresh {
 		return false, err
 	}
@@ -122,6 +122,11 @@ func (e *Engine) keepText(tx Tx, ev *Event, ch *Change) (fresh bool, err error) 
 		return false, err
 	}
 	ch.Events = append(ch.Events, ev)
+	if ev.Timer > 0 {
+		if err := tx.SetTimer(ev.Seq, ev.Timer, ev.Out || ev.Seen); err != nil {
+			return false, err
+		}
+	}
 	if ev.Seen {
 		return true, e.advance(tx, ev.Contact)
 	}
@@ -172,7 +177,7 @@ func (e *Engine) MarkRead(tx Tx, now time.Time, seq int64) (*Change, error) {
 		return nil, err
 	}
 	p.Read = seq
-	if err := tx.PutContact(p); err != nil {
+	if err := errors.Join(tx.PutContact(p), tx.RunTimers(p.ID, seq)); err != nil {
 		return nil, err
 	}
 	if err := e.advance(tx, p.ID); err != nil || !p.Known {
@@ -278,7 +283,7 @@ func (e *Engine) takeCopy(tx Tx, now time.Time, c *content.Copy, ch *Change) (fr
 	if err != nil || p.State == contact.Blocked {
 		return nil, err
 	}
-	ev := &Event{Contact: p.ID, Kind: Text, Out: c.Out, Message: c.ID, Text: c.Body, Sent: int64(c.Sent), At: now.Unix(), From: key.SignPublic(c.Author)}
+	ev := &Event{Contact: p.ID, Kind: Text, Out: c.Out, Message: c.ID, Text: c.Body, Sent: int64(c.Sent), At: now.Unix(), From: key.SignPublic(c.Author), Timer: c.Timer}
 	if c.Out {
 		ev.State = Copied
 	}
@@ -293,12 +298,21 @@ func (e *Engine) takeRead(tx Tx, now time.Time, name content.Name, ch *Change) (
 	if errors.Is(err, ErrGone) {
 		return putAside(tx, now, keyEarlyRead, name, []byte{1})
 	}
-	if err != nil || ev.Out || ev.Seen {
+	if err != nil || ev.Kind == Gone || ev.Out || ev.Seen {
+		return false, err
+	}
+	p, err := tx.Contact(ev.Contact)
+	if err != nil {
 		return false, err
 	}
 	ev.Seen = true
 	if err := tx.PutEvent(ev); err != nil {
 		return false, err
+	}
+	if ev.Timer > 0 && ev.Seq > p.Read {
+		if err := tx.SetTimer(ev.Seq, ev.Timer, true); err != nil {
+			return false, err
+		}
 	}
 	ch.Events = append(ch.Events, ev)
 	return true, e.advance(tx, ev.Contact)
@@ -312,7 +326,7 @@ func (e *Engine) takeEnd(tx Tx, now time.Time, name content.Name, end EventState
 	if errors.Is(err, ErrGone) {
 		return putAside(tx, now, keyEarlyEnd, name, []byte{byte(end)})
 	}
-	if err != nil || !ev.Out || ev.State != Copied {
+	if err != nil || ev.Kind == Gone || !ev.Out || ev.State != Copied {
 		return false, err
 	}
 	ev.State = end

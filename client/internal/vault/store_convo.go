@@ -20,6 +20,9 @@ func (s Store) Event(seq int64) (*convo.Event, error) {
 	if err == nil && !found {
 		err = convo.ErrGone
 	}
+	if err == nil && e.Kind == convo.Gone {
+		err = convo.ErrGone
+	}
 	e.Seq, e.Contact = seq, row.A
 	return e, err
 }
@@ -37,7 +40,8 @@ func (s Store) PutEvent(e *convo.Event) error {
 	return s.put(Event, &e.Seq, e.Contact, received, h, e)
 }
 
-// Named finds a text by its name, or fails with convo.ErrGone.
+// Named finds a text by its name, or fails with convo.ErrGone. One that disappeared is
+// found, as convo.Gone.
 func (s Store) Named(n content.Name) (*convo.Event, error) {
 	row, found, err := s.Find(Event, n[:])
 	if err != nil {
@@ -71,6 +75,9 @@ func (s Store) events(contact int64, q Query, f func(*convo.Event) error) error 
 		e := &convo.Event{}
 		if err := decode(Event, row, e); err != nil {
 			return err
+		}
+		if e.Kind == convo.Gone {
+			return nil
 		}
 		e.Seq, e.Contact = row.ID, row.A
 		return f(e)

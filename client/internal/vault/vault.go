@@ -78,7 +78,8 @@ const (
 type Vault struct {
 	dir        string // the profile
 	generation atomic.Uint64
-	header     sync.Mutex // held while the key file is replaced
+	timed      atomic.Bool // a timer was set since Timed
+	header     sync.Mutex  // held while the key file is replaced
 
 	turn turn // whoever has the turn owns everything below
 
@@ -93,6 +94,7 @@ type Vault struct {
 	failed error       // ErrStorage once the disk has failed
 	tidy   *time.Timer // nil: nothing to take out of the log
 	tidied sync.WaitGroup
+	aging  *aging      // nil: nobody has asked for the age
 	shelf  group.Shelf // what of groups was read lately and is no secret
 }
 
