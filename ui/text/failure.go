@@ -44,7 +44,7 @@ var failures = []struct {
 	{client.ErrLinkTypo, "", "copy the whole link again; one character is wrong or missing"},
 	{client.ErrLinkNewer, "", "install a newer version of tacet"},
 	{client.ErrLinkOlder, nothing, "ask its maker to install a newer version of tacet and to make a new link"},
-	{client.ErrUsed, nothing, "an invite for one person works once; its maker makes another with `tacet invite new`"},
+	{client.ErrUsed, nothing, "an invite for one person works once; its maker makes another with `tacet invite new`. If it was made just now, its maker's device may not have reached the relay yet: `tacet invite list` tells them"},
 	{client.ErrForged, "Somebody tampered with it on the way or at the relay. " + nothing, "ask for a new link over a way that you trust, and tell its maker"},
 	{client.ErrRelayKey, "Whoever answers is not the relay that was meant. " + nothing, "do not go on; ask the relay's operator for its key fingerprint"},
 	{client.ErrRealmUsed, nothing, "ask the realm's operator or a member for another invite; `tacet-relay invite` makes one"},
