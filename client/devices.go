@@ -171,8 +171,7 @@ func (c *Client) RevokeDevice(ctx context.Context, who string) (out Device, err 
 func (l *linker) revoked(ctx context.Context, sign string) {
 	s, err := l.load(ctx)
 	if err == nil && s != nil && s.Phase == phaseAdmitted && hex.EncodeToString(s.Sign[:]) == sign {
-		l.note(Link{Stage: LinkEnded, Reason: "the device was revoked"})
-		l.drop(ctx)
+		l.drop(ctx, s, Link{Stage: LinkEnded, Reason: "the device was revoked"})
 		l.over()
 	}
 }

@@ -229,7 +229,7 @@ func (s *linkServer) serve(ctx context.Context, conn net.Conn) {
 	defer s.count(-1)
 	s.l.goes("network")
 	said, err := readStatus(conn, session)
-	if err != nil || s.l.heard(ctx, said, false) != nil {
+	if err != nil || s.l.heard(ctx, st, said, false) != nil {
 		return
 	}
 	ctx, stop := context.WithCancel(ctx)
@@ -241,12 +241,12 @@ func (s *linkServer) serve(ctx context.Context, conn net.Conn) {
 		defer stop()
 		for {
 			said, err := readStatus(conn, session)
-			if err != nil || s.l.heard(ctx, said, false) != nil {
+			if err != nil || s.l.heard(ctx, st, said, false) != nil {
 				return
 			}
 		}
 	})
-	s.send(ctx, conn, said.Next)
+	s.send(ctx, conn, st, said.Next)
 }
 
 func (s *linkServer) count(n int) {
@@ -260,13 +260,13 @@ func (s *linkServer) count(n int) {
 }
 
 // send writes messages as they become ready.
-func (s *linkServer) send(ctx context.Context, conn net.Conn, next uint32) {
+func (s *linkServer) send(ctx context.Context, conn net.Conn, of *linkState, next uint32) {
 	for {
 		s.mu.Lock()
 		news := s.news
 		s.mu.Unlock()
 		st, err := s.l.load(ctx)
-		if err != nil || st == nil || st.Phase == phaseEnding {
+		if err != nil || st == nil || st.Secret != of.Secret || st.Phase == phaseEnding {
 			return
 		}
 		for ; next < st.Next; next++ {

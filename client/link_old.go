@@ -63,15 +63,17 @@ func (l *linker) changes() <-chan struct{} {
 	return l.changed
 }
 
-// update changes the state in one transaction. f may drop it by setting drop.
-func (l *linker) update(ctx context.Context, f func(tx vault.Store, now time.Time, s *linkState) (ch *convo.Change, err error)) error {
+// update changes the state of one link in one transaction, and fails with ErrNoLink if
+// that is not the one that there is now: another may have been begun since its caller
+// read it. f drops the link by setting no phase.
+func (l *linker) update(ctx context.Context, of *linkState, f func(tx vault.Store, now time.Time, s *linkState) (ch *convo.Change, err error)) error {
 	err := l.c.update(ctx, func(tx vault.Store, now time.Time) (*convo.Change, error) {
 		s := &linkState{}
 		found, err := readMeta(tx.Tx, metaLink, s)
 		if err != nil {
 			return nil, err
 		}
-		if !found {
+		if !found || s.Secret != of.Secret {
 			return nil, ErrNoLink
 		}
 		ch, err := f(tx, now, s)
@@ -100,6 +102,16 @@ func (l *linker) load(ctx context.Context) (s *linkState, err error) {
 		}
 		return err
 	})
+	return s, err
+}
+
+// same reads the state of a link again. It fails with ErrNoLink if there is none any
+// more, or another.
+func (l *linker) same(ctx context.Context, of *linkState) (*linkState, error) {
+	s, err := l.load(ctx)
+	if err == nil && (s == nil || s.Secret != of.Secret) {
+		return nil, ErrNoLink
+	}
 	return s, err
 }
 
@@ -173,7 +185,14 @@ func (l *linker) start(ctx context.Context, o LinkOptions) (Link, error) {
 			if err := dropMessages(tx.Tx, old.Acked, old.Next); err != nil {
 				return nil, err
 			}
-		} else if found && old.Phase != phaseEnding {
+			if err := part(tx.Tx, &linkState{Realm: old.Realm, Secret: old.Secret, Put: true, Expires: old.Expires}); err != nil {
+				return nil, err
+			}
+		} else if found && old.Phase == phaseEnding {
+			if err := part(tx.Tx, old); err != nil {
+				return nil, err
+			}
+		} else if found {
 			return nil, ErrLinking
 		}
 		if !room(c.engine.Self) {
@@ -252,10 +271,10 @@ func (c *Client) newOffer(now time.Time, p profile, carries bool, ports []string
 // answered takes the answer that lies at the relay.
 //
 // spec: link.md#reveal
-func (l *linker) answered(ctx context.Context, blob []byte) error {
+func (l *linker) answered(ctx context.Context, of *linkState, blob []byte) error {
 	c := l.c
 	bad := false
-	err := l.update(ctx, func(tx vault.Store, now time.Time, s *linkState) (*convo.Change, error) {
+	err := l.update(ctx, of, func(tx vault.Store, now time.Time, s *linkState) (*convo.Change, error) {
 		if s.Phase != phaseOffered {
 			return nil, nil
 		}
@@ -285,7 +304,7 @@ func (l *linker) answered(ctx context.Context, blob []byte) error {
 		return nil, nil
 	})
 	if bad {
-		return l.end(ctx, link.Failed, "what answered the code is no device of this version, or is on the list already")
+		return l.end(ctx, of, link.Failed, "what answered the code is no device of this version, or is on the list already")
 	}
 	if err == nil {
 		c.opt.at(BoundaryLinkAnswered)
@@ -299,7 +318,14 @@ func (l *linker) answered(ctx context.Context, blob []byte) error {
 func (l *linker) confirm(ctx context.Context, digits string) error {
 	c := l.c
 	wrong, over := false, false
-	err := l.update(ctx, func(tx vault.Store, now time.Time, s *linkState) (*convo.Change, error) {
+	of, err := l.load(ctx)
+	if err != nil {
+		return vaultError(err)
+	}
+	if of == nil {
+		return ErrNoLink
+	}
+	err = l.update(ctx, of, func(tx vault.Store, now time.Time, s *linkState) (*convo.Change, error) {
 		if s.Phase != phaseAnswered {
 			return nil, ErrNoLink
 		}
@@ -319,7 +345,7 @@ func (l *linker) confirm(ctx context.Context, digits string) error {
 	case err != nil:
 		return err
 	case over:
-		err = l.end(ctx, link.Mismatch, "the digits were wrong three times: another device than yours may have answered")
+		err = l.end(ctx, of, link.Mismatch, "the digits were wrong three times: another device than yours may have answered")
 		return errors.Join(ErrDigits, err)
 	case wrong:
 		return ErrDigits
@@ -356,10 +382,10 @@ func (l *linker) begin(tx vault.Store, now time.Time, s *linkState, session *lin
 }
 
 // fill makes pieces as long as there is room among those under way.
-func (l *linker) fill(ctx context.Context) error {
+func (l *linker) fill(ctx context.Context, of *linkState) error {
 	for {
 		more := false
-		err := l.update(ctx, func(tx vault.Store, now time.Time, s *linkState) (*convo.Change, error) {
+		err := l.update(ctx, of, func(tx vault.Store, now time.Time, s *linkState) (*convo.Change, error) {
 			if s.Phase != phaseSending || s.Sealed || s.Next-s.Acked >= linkWindow {
 				return nil, nil
 			}
@@ -413,10 +439,10 @@ func (l *linker) piece(tx vault.Store, now time.Time, s *linkState) error {
 }
 
 // heard takes a state of the new device, by whatever way it came.
-func (l *linker) heard(ctx context.Context, st link.Status, byRelay bool) error {
+func (l *linker) heard(ctx context.Context, of *linkState, st link.Status, byRelay bool) error {
 	c := l.c
 	admitted, done, moved := false, false, false
-	err := l.update(ctx, func(tx vault.Store, now time.Time, s *linkState) (*convo.Change, error) {
+	err := l.update(ctx, of, func(tx vault.Store, now time.Time, s *linkState) (*convo.Change, error) {
 		if byRelay {
 			s.Up++
 		}
@@ -463,7 +489,11 @@ func (l *linker) heard(ctx context.Context, st link.Status, byRelay bool) error 
 //
 // spec: link.md#pack
 func (l *linker) again(ctx context.Context) error {
-	err := l.update(ctx, func(tx vault.Store, _ time.Time, s *linkState) (*convo.Change, error) {
+	of, err := l.load(ctx)
+	if err != nil || of == nil {
+		return err
+	}
+	return l.update(ctx, of, func(tx vault.Store, _ time.Time, s *linkState) (*convo.Change, error) {
 		if s.Phase != phaseSending || s.Sealed || s.Chunk == 0 {
 			return nil, nil
 		}
@@ -479,10 +509,6 @@ func (l *linker) again(ctx context.Context) error {
 		s.Next++
 		return nil, putMessage(tx.Tx, s.Next-1, blob)
 	})
-	if errors.Is(err, ErrNoLink) {
-		return nil
-	}
-	return err
 }
 
 // stream begins a stream for the pack, and makes the message that says so.
@@ -550,15 +576,15 @@ func (l *linker) cancel(ctx context.Context) error {
 	case s.Phase == phaseAdmitted:
 		return ErrState
 	}
-	return l.end(ctx, link.Cancelled, "it was taken back here")
+	return l.end(ctx, s, link.Cancelled, "it was taken back here")
 }
 
-// end gives the link up and undoes what was prepared. The other side is told as
-// soon as the relay is reached.
-func (l *linker) end(ctx context.Context, why link.Why, reason string) error {
+// end gives a link up and undoes what was prepared. The other side is told as soon as
+// the relay is reached. One that is called late and went on meanwhile is not.
+func (l *linker) end(ctx context.Context, of *linkState, why link.Why, reason string) error {
 	c, ended := l.c, false
-	err := l.update(ctx, func(tx vault.Store, now time.Time, s *linkState) (*convo.Change, error) {
-		if s.Phase == phaseAdmitted || s.Phase == phaseEnding {
+	err := l.update(ctx, of, func(tx vault.Store, now time.Time, s *linkState) (*convo.Change, error) {
+		if s.Phase == phaseAdmitted || s.Phase == phaseEnding || why == link.Late && s.Phase != of.Phase {
 			return nil, nil
 		}
 		ch := &convo.Change{}
@@ -604,10 +630,20 @@ func (l *linker) over() {
 	l.touch()
 }
 
-// drop forgets a link that is over.
-func (l *linker) drop(ctx context.Context) error {
-	return l.update(ctx, func(_ vault.Store, _ time.Time, s *linkState) (*convo.Change, error) {
-		s.Phase = 0
+// drop forgets a link whose phase is still what it was; last, unless it is empty, is
+// what it came to.
+func (l *linker) drop(ctx context.Context, of *linkState, last Link) error {
+	err := l.update(ctx, of, func(_ vault.Store, _ time.Time, s *linkState) (*convo.Change, error) {
+		if s.Phase != of.Phase {
+			return nil, nil
+		}
+		if s.Phase = 0; last.Stage != "" {
+			l.note(last)
+		}
 		return nil, nil
 	})
+	if errors.Is(err, ErrNoLink) {
+		return nil
+	}
+	return err
 }

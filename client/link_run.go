@@ -50,8 +50,6 @@ func (l *linker) run(ctx context.Context) error {
 			return nil
 		case err != nil && (isVault(err) || isVault(vaultError(err)) || errors.Is(err, ErrDamaged) || errors.Is(err, ErrFull)):
 			return err
-		case errors.Is(err, ErrNoLink):
-			next = linkIdle
 		case err != nil:
 			l.say(linkTrouble(err))
 			next = linkRetry
@@ -83,6 +81,19 @@ func (l *linker) say(trouble string) {
 
 // step does what is to be done now, and says when to look again.
 func (l *linker) step(ctx context.Context) (next time.Duration, err error) {
+	next, err = l.forNow(ctx)
+	if errors.Is(err, ErrNoLink) { // it ended meanwhile, or another was begun
+		next, err = linkPoll, nil
+	}
+	left, partErr := l.parting(ctx)
+	if left {
+		next = min(next, linkRetry)
+	}
+	return next, errors.Join(err, partErr)
+}
+
+// forNow does what the link needs that there is now.
+func (l *linker) forNow(ctx context.Context) (next time.Duration, err error) {
 	s, err := l.load(ctx)
 	if err != nil || s == nil {
 		return linkIdle, err
@@ -103,14 +114,17 @@ func (l *linker) step(ctx context.Context) (next time.Duration, err error) {
 	case phaseAnswered:
 		return linkPoll, l.waiting(ctx, r, s)
 	case phaseSending:
-		if err := l.fill(ctx); err != nil {
+		if err := l.fill(ctx, s); err != nil {
 			return linkRetry, err
 		}
-		return l.pace(), l.moving(ctx, r)
+		return l.pace(), l.moving(ctx, r, s)
 	case phaseAdmitted:
-		return l.pace(), l.moving(ctx, r)
+		return l.pace(), l.moving(ctx, r, s)
 	case phaseEnding:
-		return linkRetry, l.farewell(ctx, r, s)
+		if err := l.farewell(ctx, r, s); err != nil {
+			return linkRetry, err
+		}
+		return linkRetry, l.drop(ctx, s, Link{})
 	}
 	return linkIdle, vault.ErrDamaged
 }
@@ -130,15 +144,14 @@ func slower(silent time.Duration) time.Duration { return max(linkBusy, min(silen
 func (l *linker) late(ctx context.Context, s *linkState) error {
 	switch s.Phase {
 	case phaseOffered:
-		return l.end(ctx, link.Late, "nobody used the code in its ten minutes")
+		return l.end(ctx, s, link.Late, "nobody used the code in its ten minutes")
 	case phaseAnswered:
-		return l.end(ctx, link.Late, "the digits were not typed in ten minutes")
+		return l.end(ctx, s, link.Late, "the digits were not typed in ten minutes")
 	case phaseSending:
-		return l.end(ctx, link.Late, "it was not done after a day")
+		return l.end(ctx, s, link.Late, "it was not done after a day")
 	}
-	l.note(Link{Stage: LinkEnded, Reason: "the new device is on the list and has not said that it works; `tacet device revoke` takes it off"})
 	defer l.over()
-	return l.drop(ctx)
+	return l.drop(ctx, s, Link{Stage: LinkEnded, Reason: "the new device is on the list and has not said that it works; `tacet device revoke` takes it off"})
 }
 
 // offered puts the offer and looks for the answer.
@@ -152,7 +165,7 @@ func (l *linker) offered(ctx context.Context, r Relay, s *linkState) error {
 		if _, err := r.PutBlob(ctx, linkBlob(s.code().Offer(), s.code().Capability(), s.Offer, 1)); err != nil {
 			return networkError(err)
 		}
-		err := l.update(ctx, func(_ vault.Store, _ time.Time, s *linkState) (*convo.Change, error) {
+		err := l.update(ctx, s, func(_ vault.Store, _ time.Time, s *linkState) (*convo.Change, error) {
 			s.Put = s.Phase == phaseOffered
 			return nil, nil
 		})
@@ -168,7 +181,7 @@ func (l *linker) offered(ctx context.Context, r Relay, s *linkState) error {
 		return networkError(err)
 	}
 	defer l.wake()
-	return l.answered(ctx, blob)
+	return l.answered(ctx, s, blob)
 }
 
 // entry has the relay take the new device as a member.
@@ -180,14 +193,14 @@ func (l *linker) entry(ctx context.Context, r Relay, s *linkState) error {
 	err := gate.MakeInvite(ctx, [32]byte(s.Entry), 1)
 	switch {
 	case errors.Is(err, transport.ErrOutside):
-		return l.end(ctx, link.Failed, "the relay is for members and lets them invite nobody, so it would not take the new device; ask its operator")
+		return l.end(ctx, s, link.Failed, "the relay is for members and lets them invite nobody, so it would not take the new device; ask its operator")
 	case errors.Is(err, transport.ErrLimit):
-		return l.end(ctx, link.Failed, "the relay is for members and gives them no more invites today; try again tomorrow")
+		return l.end(ctx, s, link.Failed, "the relay is for members and gives them no more invites today; try again tomorrow")
 	case err != nil:
 		return networkError(err)
 	}
 	s.Entry = nil
-	return l.update(ctx, func(_ vault.Store, _ time.Time, s *linkState) (*convo.Change, error) {
+	return l.update(ctx, s, func(_ vault.Store, _ time.Time, s *linkState) (*convo.Change, error) {
 		s.Entry = nil
 		return nil, nil
 	})
@@ -204,7 +217,7 @@ func (l *linker) waiting(ctx context.Context, r Relay, s *linkState) error {
 		if err := putTwice(ctx, r, linkBlob(session.Reveal(), session.Capability(), s.Reveal, 1)); err != nil {
 			return err
 		}
-		err := l.update(ctx, func(_ vault.Store, _ time.Time, s *linkState) (*convo.Change, error) {
+		err := l.update(ctx, s, func(_ vault.Store, _ time.Time, s *linkState) (*convo.Change, error) {
 			s.Put = s.Phase == phaseAnswered
 			return nil, nil
 		})
@@ -214,12 +227,12 @@ func (l *linker) waiting(ctx context.Context, r Relay, s *linkState) error {
 		// Offer and answer stay until the link ends: who comes second is told that the
 		// code was used.
 	}
-	_, err = l.left(ctx, r, session)
+	_, err = l.left(ctx, r, s, session)
 	return err
 }
 
 // left looks whether the new device gave up, and ends the link if so.
-func (l *linker) left(ctx context.Context, r Relay, s *link.Session) (bool, error) {
+func (l *linker) left(ctx context.Context, r Relay, of *linkState, s *link.Session) (bool, error) {
 	blob, err := r.GetBlob(ctx, s.GaveUp(false))
 	switch {
 	case errors.Is(err, transport.ErrNothing):
@@ -230,19 +243,17 @@ func (l *linker) left(ctx context.Context, r Relay, s *link.Session) (bool, erro
 	if _, err := link.OpenGaveUp(s.First, false, blob); err != nil {
 		return false, nil
 	}
-	if st, err := l.load(ctx); err != nil || st == nil {
-		return false, err
-	} else if st.Phase == phaseAdmitted {
-		return true, l.admittedLeft(ctx)
+	if err := l.end(ctx, of, link.Cancelled, "it was taken back on the new device"); err != nil {
+		return true, err
 	}
-	return true, l.end(ctx, link.Cancelled, "it was taken back on the new device")
+	return true, l.admittedLeft(ctx, of)
 }
 
 // admittedLeft takes a device off the list that gave up before it heard that it is on
 // it. It has destroyed what it had.
-func (l *linker) admittedLeft(ctx context.Context) error {
+func (l *linker) admittedLeft(ctx context.Context, of *linkState) error {
 	ended := false
-	err := l.update(ctx, func(tx vault.Store, now time.Time, s *linkState) (ch *convo.Change, err error) {
+	err := l.update(ctx, of, func(tx vault.Store, now time.Time, s *linkState) (ch *convo.Change, err error) {
 		if s.Phase != phaseAdmitted {
 			return nil, nil
 		}
@@ -290,9 +301,9 @@ func occupied(r wire.Receipt, p *wire.BlobPut, err error) bool {
 }
 
 // moving puts what is to go by the relay, and hears how far the new device is.
-func (l *linker) moving(ctx context.Context, r Relay) error {
-	s, err := l.load(ctx)
-	if err != nil || s == nil {
+func (l *linker) moving(ctx context.Context, r Relay, of *linkState) error {
+	s, err := l.same(ctx, of)
+	if err != nil {
 		return err
 	}
 	session, err := s.session()
@@ -301,11 +312,11 @@ func (l *linker) moving(ctx context.Context, r Relay) error {
 	}
 	defer session.Wipe()
 	// First: one that has given up, and is nobody's, is not put on the list.
-	if over, err := l.left(ctx, r, session); err != nil || over {
+	if over, err := l.left(ctx, r, s, session); err != nil || over {
 		return err
 	}
 	if s.Phase == phaseAdmitted {
-		if done, err := l.works(ctx); err != nil || done {
+		if done, err := l.works(ctx, s); err != nil || done {
 			return err
 		}
 	}
@@ -315,7 +326,7 @@ func (l *linker) moving(ctx context.Context, r Relay) error {
 			days = linkKept
 		}
 		for n := max(s.OnRelay, s.Acked); n < s.Next; n++ {
-			if err := l.putMessage(ctx, r, session, n, days); err != nil {
+			if err := l.putMessage(ctx, r, s, session, n, days); err != nil {
 				return err
 			}
 			if !l.byRelay() {
@@ -324,7 +335,7 @@ func (l *linker) moving(ctx context.Context, r Relay) error {
 		}
 	}
 	for {
-		heard, err := l.ask(ctx, r, session)
+		heard, err := l.ask(ctx, r, s, session)
 		if err != nil {
 			return err
 		}
@@ -338,8 +349,8 @@ func (l *linker) moving(ctx context.Context, r Relay) error {
 
 // works ends a link to a device that has begun a session with this one: it works, also
 // if its word of that was lost.
-func (l *linker) works(ctx context.Context) (done bool, err error) {
-	err = l.update(ctx, func(tx vault.Store, _ time.Time, s *linkState) (*convo.Change, error) {
+func (l *linker) works(ctx context.Context, of *linkState) (done bool, err error) {
+	err = l.update(ctx, of, func(tx vault.Store, _ time.Time, s *linkState) (*convo.Change, error) {
 		if s.Phase != phaseAdmitted {
 			return nil, nil
 		}
@@ -376,7 +387,7 @@ func (l *linker) done(tx vault.Store, s *linkState) error {
 	return nil
 }
 
-func (l *linker) putMessage(ctx context.Context, r Relay, session *link.Session, n uint32, days byte) error {
+func (l *linker) putMessage(ctx context.Context, r Relay, of *linkState, session *link.Session, n uint32, days byte) error {
 	var blob []byte
 	err := l.c.vault.View(ctx, func(tx *vault.Tx) (err error) {
 		row, found, err := tx.Get(vault.Meta, metaPiece+int64(n))
@@ -393,22 +404,22 @@ func (l *linker) putMessage(ctx context.Context, r Relay, session *link.Session,
 		p := linkBlob(session.Down(n), session.Capability(), blob, days)
 		receipt, err := r.PutBlob(ctx, p)
 		if occupied(receipt, p, err) && receipt.Hash != sha256.Sum256(blob) {
-			return l.end(ctx, link.Failed, "something else lies where a piece of it should: the storage of this device may have gone back in time")
+			return l.end(ctx, of, link.Failed, "something else lies where a piece of it should: the storage of this device may have gone back in time")
 		}
 		if err != nil && !occupied(receipt, p, err) {
 			return networkError(err)
 		}
 	}
-	return l.update(ctx, func(_ vault.Store, _ time.Time, s *linkState) (*convo.Change, error) {
+	return l.update(ctx, of, func(_ vault.Store, _ time.Time, s *linkState) (*convo.Change, error) {
 		s.OnRelay = max(s.OnRelay, n+1)
 		return nil, nil
 	})
 }
 
 // ask looks for the next state of the new device.
-func (l *linker) ask(ctx context.Context, r Relay, session *link.Session) (heard bool, err error) {
-	s, err := l.load(ctx)
-	if err != nil || s == nil {
+func (l *linker) ask(ctx context.Context, r Relay, of *linkState, session *link.Session) (heard bool, err error) {
+	s, err := l.same(ctx, of)
+	if err != nil {
 		return false, err
 	}
 	id := session.Up(s.Up)
@@ -421,9 +432,9 @@ func (l *linker) ask(ctx context.Context, r Relay, session *link.Session) (heard
 	}
 	st, err := session.OpenUp(s.Up, blob)
 	if err != nil {
-		return false, l.end(ctx, link.Failed, "what the new device says is not well-formed: the relay may have changed it")
+		return false, l.end(ctx, s, link.Failed, "what the new device says is not well-formed: the relay may have changed it")
 	}
-	if err := l.heard(ctx, st, true); err != nil {
+	if err := l.heard(ctx, s, st, true); err != nil {
 		return false, err
 	}
 	r.DeleteBlob(ctx, id, session.Capability())
@@ -435,30 +446,4 @@ func (l *linker) goes(way string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.way = way
-}
-
-// farewell tells the new device that the link was given up.
-func (l *linker) farewell(ctx context.Context, r Relay, s *linkState) error {
-	if s.First != nil && time.Now().Unix() < s.Expires {
-		session, err := sessionOf(s.First, s.First, "")
-		if err != nil {
-			return err
-		}
-		defer session.Wipe()
-		blob, err := link.SealGaveUp(l.c.opt.rand(), session.First, true, s.Why)
-		if err != nil {
-			return err
-		}
-		if err := putTwice(ctx, r, linkBlob(session.GaveUp(true), session.Capability(), blob, 1)); err != nil {
-			return err
-		}
-	}
-	if s.Put {
-		for _, id := range []wire.BlobID{s.code().Offer(), s.code().Answer()} {
-			if err := r.DeleteBlob(ctx, id, s.code().Capability()); err != nil && !errors.Is(err, transport.ErrNothing) && time.Now().Unix() < s.Expires {
-				return networkError(err)
-			}
-		}
-	}
-	return l.drop(ctx)
 }

@@ -18,6 +18,8 @@ import (
 const (
 	metaLink = 32 // linkState, on the device that offers
 	metaJoin = 33 // joinState, on the one that joins
+	// metaParting holds linkStates that are over, whose farewell is still to come.
+	metaParting = 34
 	// metaPiece + number is a message that is ready to go; A tells them from all else.
 	metaPiece  = 1 << 33
 	columnLink = 2

@@ -213,6 +213,9 @@ func (e *endpoint) DeleteBlob(_ context.Context, id wire.BlobID, _ [32]byte) err
 	if err := e.asked("delete blob", e.pin); err != nil {
 		return err
 	}
+	if err := e.blobFault(); err != nil {
+		return err
+	}
 	e.realm.mu.Lock()
 	defer e.realm.mu.Unlock()
 	delete(e.blobs, id)

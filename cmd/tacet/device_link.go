@@ -187,6 +187,9 @@ func (a *app) askDigits(ctx context.Context, p *profile, l client.Link) (client.
 		if err == nil {
 			return now, nil
 		}
+		if errors.Is(err, client.ErrNoLink) { // it ended while they were typed: the state says how
+			return p.LinkState(ctx)
+		}
 		if !errors.Is(err, client.ErrDigits) {
 			return l, err
 		}
