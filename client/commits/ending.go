@@ -118,8 +118,8 @@ func (w *world) judge() {
 		}
 	}
 	for _, n := range last {
-		if s := n.current().State; s != group.Active && !(w.c.burns > 0) {
-			w.fail(undone, "%s ends %s", n.name, stateName(s))
+		if r := n.current(); r.State != group.Active && !(w.c.burns > 0) {
+			w.fail(undone, "%s ends %s, for reason %d, with open wishes%s", n.name, stateName(r.State), r.Rift.Why, w.open(r))
 		}
 	}
 	w.lostTexts(roll)
@@ -134,6 +134,16 @@ func (w *world) judge() {
 			w.fail(unsettled, "%s still sends %d copies, one of epoch %d of %x to %s (leaf %d), of a message that is kept: %v", n.name, len(keys), r.Copy.Epoch, r.Copy.Group[:3], w.called(r.Copy.To), r.Copy.Leaf, err == nil)
 		}
 	}
+}
+
+// open are the wishes that wait at a device.
+func (w *world) open(r *group.Record) (s string) {
+	for _, o := range r.Wishes {
+		if x, err := roster.ParseWish(o.Wish); err == nil && o.Applied == 0 {
+			s += fmt.Sprintf(" [%s wishes kind %d about %s %s]", w.called(x.By), x.Kind, w.wishText(x), w.called(x.Device))
+		}
+	}
+	return s
 }
 
 func (w *world) ended(f fault) bool {

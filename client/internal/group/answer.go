@@ -106,6 +106,10 @@ func (g *group) troubled(o *opened, t Trouble) error {
 	}
 	switch t {
 	case Empty:
+		if d := g.decided(o.Number); d != nil {
+			// It signed a receipt for what lies there, and says now that nothing does.
+			return g.missing(o, &d.Receipt)
+		}
 		g.answered()
 		return g.empty(o)
 	case Away:

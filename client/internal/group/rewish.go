@@ -83,9 +83,6 @@ func (g *group) renewWishes() error {
 		}
 		fresh = append(fresh, *n)
 	}
-	if len(keep) == len(g.r.Wishes) {
-		return g.dropDone()
-	}
 	g.r.Wishes = append(keep, fresh...)
 	for i := range fresh {
 		w, err := fresh[i].read()
@@ -99,10 +96,12 @@ func (g *group) renewWishes() error {
 	return g.dropDone()
 }
 
-// dropDone forgets what is done where another device alone commits: no commit of this
-// one is planned, which would show it.
+// dropDone forgets what is done or has no right any more where another device alone
+// commits: no commit of this one is planned, which would show it. It goes on where this
+// device stopped because that one is late: else it would wait for what nobody can do.
 func (g *group) dropDone() error {
-	if g.r.State != Active || g.r.Rift.Sole == nil || *g.r.Rift.Sole == g.me() {
+	late := g.r.State == Stopped && g.r.Rift.Why == StopSole
+	if g.r.State != Active && !late || g.r.Rift.Sole == nil || *g.r.Rift.Sole == g.me() {
 		return nil
 	}
 	bad := map[roster.WishKey]error{}
@@ -114,10 +113,15 @@ func (g *group) dropDone() error {
 			return err
 		}
 	}
-	if len(bad) == 0 {
-		return nil
+	if len(bad) > 0 {
+		if err := g.settleWishes(bad); err != nil {
+			return err
+		}
 	}
-	return g.settleWishes(bad)
+	if late {
+		g.stopEnds()
+	}
+	return nil
 }
 
 // waitsFor reports whether a wish is about a person who is to be in the group and is

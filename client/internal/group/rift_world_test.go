@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"math/rand/v2"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -57,6 +58,14 @@ type town struct {
 	cut    map[[2]*somebody]bool // pairs that do not hear each other
 	blind  map[*somebody]bool    // who does not reach any relay
 	seed   uint64
+}
+
+// trace tells a step, with TRACE=1.
+func (w *town) trace(f string, a ...any) {
+	w.t.Helper()
+	if os.Getenv("TRACE") != "" {
+		w.t.Logf(w.now.Format("02 15:04:05")+" "+f, a...)
+	}
 }
 
 func (w *town) rand(n uint64) io.Reader {

@@ -225,7 +225,7 @@ func moveWishes(from, to *group) error {
 				continue
 			}
 		}
-		o.Applied, o.In, o.Told, o.Tells = 0, ID{}, 0, 0
+		o.Applied, o.In, o.Told, o.Tells, o.Since = 0, ID{}, 0, 0, to.unix() // who commits there has not had a day
 		to.r.Wishes = append(to.r.Wishes, o)
 	}
 	from.r.Wishes = nil
@@ -288,6 +288,9 @@ func moveMessages(from, to *group) error {
 			return err
 		}
 		m.Group, m.Sealed, m.Epoch, m.Asked = to.r.ID, nil, held, false // a question that is open was of the group before
+		for i := range m.Waits {
+			m.Waits[i].Since = 0 // epochs count anew: acks of before come to the other group
+		}
 		if err := to.again(h, m); err != nil {
 			return err
 		}

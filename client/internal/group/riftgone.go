@@ -252,14 +252,15 @@ func (g *group) takeRemovals(from Device, list [][]byte) error {
 	return nil
 }
 
-// hearGone is for a removal from a group that this device knows to have left, shown
-// while it asks to be let into a successor. It is in another by an author who had not
-// heard of the removal: that does not count, and so neither does its place there.
+// hearGone is for a removal that is shown while this device asks to be let into a
+// successor, which is made without it: from a group that it knows to have left, or from
+// one that it made again itself, or went on from, without having heard. Where it is then
+// does not count, and so neither does its place there.
 //
-// spec: group.md#statements
-func (w *work) hearGone(v *Removals) error {
+// spec: group.md#shown-removals
+func (w *work) hearGone(from Device, v *Removals) error {
 	r, err := w.tx.Group(v.Group)
-	if err == ErrUnknown || err == nil && r.State != Out {
+	if err == ErrUnknown || err == nil && r.State != Out && r.State != Replaced {
 		return nil
 	}
 	if err != nil {
@@ -280,8 +281,23 @@ func (w *work) hearGone(v *Removals) error {
 	if st == nil {
 		return nil
 	}
-	if _, roll, err := l.roll(st); err != nil || roll != nil && slices.Contains(roll.Members, w.me()) {
+	_, roll, err := l.roll(st)
+	if err != nil || roll != nil && slices.Contains(roll.Members, w.me()) {
 		return err // it is to be there: whoever shows this has not heard
+	}
+	var me []roster.Leaf // of the membership that a removal must name; nil: it knows that that ended
+	if r.State == Replaced {
+		h, err := l.groups[v.Group].head()
+		if errors.Is(err, ErrUnknown) || err == nil && roll == nil {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		if _, in := leafOf(h.Roster, from); !in {
+			return nil // members alone say so
+		}
+		me = []roster.Leaf{h.self()}
 	}
 	root := w.Self.Manifest.Root
 	for _, b := range v.Removed {
@@ -289,7 +305,7 @@ func (w *work) hearGone(v *Removals) error {
 		if !ok {
 			return ErrSaid
 		}
-		if s.Group == v.Group && x.Kind != roster.Demote && s.Against(r.Origin, r.order(s.Epoch), root, w.me()) {
+		if s.Group == v.Group && x.Kind != roster.Demote && (me == nil || s.Of(me)) && s.Against(r.Origin, r.order(s.Epoch), root, w.me()) {
 			if err := cur.out(x.By, shownText, true); err != nil {
 				return err
 			}

@@ -138,7 +138,9 @@ func (g *group) headSlot() (wire.BlobID, error) {
 }
 
 // hearList compares a member's receipts with the own ones. A member who is none any
-// more is shown why.
+// more is shown why; one of a group that was made again is told so.
+//
+// spec: group.md#evidence
 func (g *group) hearList(from Device, root key.SignPublic, v *Lists) error {
 	in, err := g.showRemoval(from, root)
 	if err != nil {
@@ -147,9 +149,13 @@ func (g *group) hearList(from Device, root key.SignPublic, v *Lists) error {
 	if err := g.compare(from, root, v.List, v.Past...); err != nil || !in {
 		return err
 	}
-	if v.Back {
-		g.word(from, root, encode(WordList, &Lists{Group: g.r.ID, List: g.list(), Past: g.past()}))
+	if !v.Back {
+		return nil
 	}
+	if g.r.State == Replaced { // who had not come in yet when that was told
+		return g.tellLine(from, root)
+	}
+	g.word(from, root, encode(WordList, &Lists{Group: g.r.ID, List: g.list(), Past: g.past()}))
 	return nil
 }
 
@@ -175,6 +181,9 @@ func (g *group) compare(from Device, root key.SignPublic, theirs []roster.Listed
 			continue // under another key: a relay that lost its store took a new one
 		}
 		if r.ID == head {
+			if ok, err := g.note(g.r.Head, &r); !ok || err != nil {
+				return err
+			}
 			g.r.Known, g.r.Look = max(g.r.Known, g.r.Head+1), g.unix() // a commit lies there
 			continue
 		}

@@ -1,6 +1,8 @@
 package group
 
 import (
+	"errors"
+
 	"github.com/tacet-chat/tacet/internal/key"
 	"github.com/tacet-chat/tacet/internal/roster"
 )
@@ -118,7 +120,7 @@ func (w *work) hearRift(from Device, root key.SignPublic, kind WordKind, b []byt
 		return hear(b, func(v *Stated) error { return w.hearStated(from, root, v) })
 	case WordShown:
 		return hear(b, func(v *Removals) error {
-			if err := w.hearGone(v); err != nil {
+			if err := w.hearGone(from, v); err != nil {
 				return err
 			}
 			return w.inGroup(v.Group, func(g *group) error { return g.hearRemovals(from, v) })
@@ -151,6 +153,11 @@ func (w *work) inGroup(id ID, f func(*group) error) error {
 	}
 	if g.r.State == Out {
 		return nil
+	}
+	if g.r.State == Replaced {
+		if _, err := g.head(); errors.Is(err, ErrUnknown) {
+			return nil // so long ago that nothing of it is here
+		}
 	}
 	if err := f(g); err != nil {
 		return err

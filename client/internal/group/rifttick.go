@@ -310,11 +310,10 @@ func (g *group) compareLists() error {
 	}
 	f.Compared = g.unix()
 	g.at(g.unix() + seconds(compareEach))
-	if len(g.r.Decided) == 0 && f.Sole == nil {
-		return nil
-	}
-	// Where one device commits there are no receipts. Who was removed while nobody
-	// reached it has no slot to read that at: it is shown its removal when it asks.
+	// Also who has no receipts asks so. Where one device commits there are none: who was
+	// removed while nobody reached it has no slot to read that at, and is shown its removal
+	// when it asks. And who has just come in may have come late: the others went to a
+	// successor before it could hear of that.
 	h, err := g.head()
 	if err != nil {
 		return err
