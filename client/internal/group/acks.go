@@ -36,6 +36,16 @@ func (g *group) acked(d Device) *Acked {
 	return nil
 }
 
+// said is what is known of all devices: for who looks at many. It stands until the next
+// one is noted.
+func (g *group) said() map[Device]*Acked {
+	all := make(map[Device]*Acked, len(g.r.Acks))
+	for i := range g.r.Acks {
+		all[g.r.Acks[i].Device] = &g.r.Acks[i]
+	}
+	return all
+}
+
 // hearHead takes what a member says of itself with everything, and reports whether it
 // was news.
 func (g *group) hearHead(from roster.Leaf, s *Said) (bool, error) {

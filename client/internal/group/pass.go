@@ -66,8 +66,9 @@ func (g *group) passEpoch(o *opened) error {
 		return err
 	}
 	var all []roster.Leaf
+	said, now := g.said(), devicesIn(h.Roster)
 	for _, l := range o.others() {
-		if _, in := leafOf(h.Roster, l.Device); in && !g.isSaidPast(l.Device, o.Number) || !in && o.Passes < passRemoved {
+		if a := said[l.Device]; now[l.Device] && (a == nil || max(a.Head, a.Roll) <= o.Number) || !now[l.Device] && o.Passes < passRemoved {
 			all = append(all, l)
 		}
 	}
@@ -127,6 +128,15 @@ func (g *group) passEpoch(o *opened) error {
 	o.Pass = g.unix() + backoff(passFirst, passMost, o.Passes) + n
 	o.Passes++
 	return nil
+}
+
+// devicesIn are the devices of leaves.
+func devicesIn(leaves []roster.Leaf) map[Device]bool {
+	in := make(map[Device]bool, len(leaves))
+	for _, l := range leaves {
+		in[l.Device] = true
+	}
+	return in
 }
 
 // isPast reports whether a device acked an epoch after n.

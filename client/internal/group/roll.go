@@ -46,8 +46,9 @@ func (g *group) roll() error {
 	if err != nil {
 		return err
 	}
+	said := g.said()
 	for _, l := range h.Roster {
-		a := g.acked(l.Device)
+		a := said[l.Device]
 		if l.Index == h.Self {
 			a = &Acked{Head: h.Number, Low: low}
 		}
@@ -79,17 +80,21 @@ func (g *group) hearRoll(from roster.Leaf, b []byte) error {
 	if len(r.Past) != len(r.Low) {
 		return ErrSaid
 	}
+	var past []Device
 	for _, l := range h.others() {
-		i := l.Index / 8
-		if int(i) >= len(r.Past) || r.Past[i]>>(l.Index%8)&1 == 0 {
-			continue
+		if i := l.Index / 8; int(i) < len(r.Past) && r.Past[i]>>(l.Index%8)&1 == 1 {
+			past = append(past, l.Device)
 		}
-		a := g.acked(l.Device)
-		if a == nil {
-			g.r.Acks = append(g.r.Acks, Acked{Device: l.Device})
-			a = &g.r.Acks[len(g.r.Acks)-1]
+	}
+	said := g.said()
+	for _, d := range past {
+		if said[d] == nil {
+			g.r.Acks = append(g.r.Acks, Acked{Device: d})
 		}
-		a.Roll = max(a.Roll, h.Number)
+	}
+	said = g.said() // those that were just noted, too
+	for _, d := range past {
+		said[d].Roll = max(said[d].Roll, h.Number)
 	}
 	return nil
 }

@@ -23,8 +23,8 @@ func (g *group) settle() error {
 		return err
 	}
 	epochs, err := g.epochs()
-	if err != nil {
-		return err
+	if err != nil || len(epochs) < 2 {
+		return err // there is the head alone
 	}
 	past, low, err := g.everybody(h)
 	if err != nil {
@@ -75,8 +75,12 @@ func (g *group) everybody(h *opened) (head, low uint64, err error) {
 		return 0, 0, err
 	}
 	head = h.Number
-	for _, l := range h.others() {
-		a := g.acked(l.Device)
+	said := g.said()
+	for _, l := range h.Roster {
+		if l.Index == h.Self {
+			continue
+		}
+		a := said[l.Device]
 		if a == nil {
 			return 0, 0, nil
 		}
