@@ -182,10 +182,10 @@ func (c *Crowd) seeding(_ *member, k *group.Copy) bool {
 
 // add adds members in one commit, or as few as hold them.
 func (f *founder) add(ctx context.Context, some []*member) error {
-	for _, m := range some {
-		var word []byte
+	words := make([][]byte, len(some))
+	for i, m := range some {
 		err := m.store.Update(func(tx group.Tx) (err error) {
-			if word, err = m.engine.Packages(tx, time.Now(), f.c.boss, 1); err != nil || m.whole {
+			if words[i], err = m.engine.Packages(tx, f.now(), f.c.boss, 1); err != nil || m.whole {
 				return err
 			}
 			all, err := tx.OwnPackages()
@@ -199,19 +199,24 @@ func (f *founder) add(ctx context.Context, some []*member) error {
 		if err != nil {
 			return err
 		}
-		if err := f.do(ctx, func(tx vault.Store) (*group.Change, error) {
-			return f.engine.Hear(tx, f.now(), m.device, m.root(), word)
-		}); err != nil {
-			return err
-		}
-		if err := f.do(ctx, func(tx vault.Store) (*group.Change, error) {
-			return f.engine.Want(tx, f.now(), f.c.id, roster.Wish{Kind: roster.Add, Root: m.root(), Device: m.device})
-		}); err != nil {
-			return err
-		}
 		if !m.whole {
 			m.store = nil // its key package was for the leaf alone
 		}
+	}
+	// One transaction for all: a change that a wish asks for is asked for again by Tick.
+	err := f.do(ctx, func(tx vault.Store) (*group.Change, error) {
+		for i, m := range some {
+			if _, err := f.engine.Hear(tx, f.now(), m.device, m.root(), words[i]); err != nil {
+				return nil, err
+			}
+			if _, err := f.engine.Want(tx, f.now(), f.c.id, roster.Wish{Kind: roster.Add, Root: m.root(), Device: m.device}); err != nil {
+				return nil, err
+			}
+		}
+		return nil, nil
+	})
+	if err != nil {
+		return err
 	}
 	return f.turn(ctx)
 }

@@ -201,11 +201,11 @@ func (g *groupRun) make(ctx context.Context, dir string) (err error) {
 	if g.ada, err = startPerson(at, "", ""); err != nil {
 		return err
 	}
-	w, err := g.rest(ctx)
-	if err != nil {
+	if _, err := g.rest(ctx); err != nil {
 		return err
 	}
-	if w, err = g.ada.ask(personOrder{Do: "group", Group: groupName}); err != nil {
+	w, err := g.ada.ask(personOrder{Do: "group", Group: groupName})
+	if err != nil {
 		return err
 	}
 	if w.State != "active" || w.Members != g.leaves {
