@@ -77,6 +77,9 @@ func (g *group) carriable() (any, urgent bool, err error) {
 		return false, false, err
 	}
 	good, bad := roster.Select(c, open)
+	if err := g.asOthers(bad); err != nil {
+		return false, false, err
+	}
 	if err := g.settleWishes(bad); err != nil {
 		return false, false, err
 	}
@@ -89,6 +92,32 @@ func (g *group) carriable() (any, urgent bool, err error) {
 	c.Wishes = good
 	_, err = roster.Apply(c) // it may be another's turn, or for others to commit
 	return err == nil, urgent, nil
+}
+
+// asOthers judges what this device may not commit as one who may would, once in each
+// epoch: what somebody did meanwhile, or nobody can do any more, is not wished on.
+//
+// spec: group.md#wishes
+func (g *group) asOthers(bad map[roster.WishKey]error) error {
+	for i := range g.r.Wishes {
+		o := &g.r.Wishes[i]
+		if !errors.Is(bad[o.key()], roster.ErrMaker) || o.Judged == g.r.Head+1 {
+			continue
+		}
+		w, err := o.read()
+		if err != nil {
+			return err
+		}
+		switch err := g.possible(w); {
+		case err == nil:
+			o.Judged = g.r.Head + 1
+		case errors.Is(err, roster.ErrRefused):
+			bad[o.key()] = err
+		default:
+			return err
+		}
+	}
+	return nil
 }
 
 // stage makes a commit of all that this device may carry, stores it with the state

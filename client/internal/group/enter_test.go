@@ -52,6 +52,13 @@ func TestOtherDeviceIsLetIn(t *testing.T) {
 			if got := len(pad.epoch(id, pad.record(id).Head).Roster); got != 3 {
 				t.Errorf("got %d leaves, want 3", got)
 			}
+			for _, d := range []*device{ann, ben, pad} {
+				for _, o := range d.record(id).Wishes {
+					if o.Applied == 0 {
+						t.Errorf("%s: got the wish %x open still, want none", d.name, o.ID)
+					}
+				}
+			}
 			if r := pad.record(id); r.State != group.Active || r.Entry != nil {
 				t.Errorf("got state %d, want that it is in", r.State)
 			}

@@ -96,6 +96,7 @@ type Wanted struct {
 	By      Device        `cbor:"9,keyasint"`  // of Wish
 	Bound   ID            `cbor:"10,keyasint"` // the group whose memberships it names
 	Large   uint64        `cbor:"11,keyasint"` // one more than the epoch in which no commit takes it
+	Judged  uint64        `cbor:"12,keyasint"` // one more than the epoch in which others could commit it
 }
 
 func (o *Wanted) key() roster.WishKey { return roster.WishKey{By: o.By, ID: o.ID} }
