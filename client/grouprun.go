@@ -231,7 +231,11 @@ func (g *groups) say(tx vault.Store, now time.Time, w *group.Word, ch *convo.Cha
 	if err != nil || r == nil {
 		return err
 	}
-	more, err := g.c.engine.Tell(tx, now, r.ID, w.Payload)
+	tell := g.c.engine.Tell
+	if group.Lasting(w.Payload) {
+		tell = g.c.engine.TellOnce
+	}
+	more, err := tell(tx, now, r.ID, w.Payload)
 	if errors.Is(err, convo.ErrStopped) || errors.Is(err, convo.ErrBlocked) {
 		return nil
 	}

@@ -64,9 +64,10 @@ func (m *member) run(ready func()) {
 	for t := addr.PeriodAt(time.Now().Unix(), m.c.live); m.c.ctx.Err() == nil; t++ {
 		over := time.Unix(int64(t+1)*length, 0)
 		ctx, stop := context.WithDeadline(m.c.ctx, over.Add(time.Minute))
+		first := ready
 		m.c.work.Go(func() {
 			defer stop()
-			m.keep(ctx, t, ready)
+			m.keep(ctx, t, first)
 		})
 		wait := time.NewTimer(time.Until(over) - mrand.N(30*time.Second) - 30*time.Second)
 		select {

@@ -1,6 +1,8 @@
 package convo
 
 import (
+	"bytes"
+	"crypto/sha256"
 	"time"
 
 	"github.com/tacet-chat/tacet/client/internal/contact"
@@ -23,6 +25,27 @@ type Groups interface {
 // It waits there until the device acks it or is revoked. It fails with ErrStopped or
 // ErrBlocked for a device to which nothing is sent, and with ErrLong.
 func (e *Engine) Tell(tx Tx, now time.Time, device int64, payload []byte) (*Change, error) {
+	return e.tellGroups(tx, now, device, payload, Row{})
+}
+
+// TellOnce is Tell, unless the same waits for the device still: then it does nothing. A
+// row leaves only on its ack, so a second one would bring nothing.
+func (e *Engine) TellOnce(tx Tx, now time.Time, device int64, payload []byte) (*Change, error) {
+	sum := sha256.Sum256(payload)
+	same := sum[:16]
+	rows, err := tx.RowsOf(device)
+	if err != nil {
+		return nil, err
+	}
+	for _, r := range rows {
+		if bytes.Equal(r.Same, same) {
+			return &Change{}, nil
+		}
+	}
+	return e.tellGroups(tx, now, device, payload, Row{Same: same})
+}
+
+func (e *Engine) tellGroups(tx Tx, now time.Time, device int64, payload []byte, row Row) (*Change, error) {
 	ch := &Change{}
 	r, err := tx.Contact(device)
 	switch {
@@ -35,6 +58,6 @@ func (e *Engine) Tell(tx Tx, now time.Time, device int64, payload []byte) (*Chan
 	case len(payload) == 0 || len(payload) > content.MaxGroup:
 		return nil, ErrLong
 	}
-	_, err = e.write(tx, now, r, &content.Content{Sent: uint64(now.Unix()), Group: payload}, Row{}, ch)
+	_, err = e.write(tx, now, r, &content.Content{Sent: uint64(now.Unix()), Group: payload}, row, ch)
 	return ch, err
 }

@@ -2,6 +2,7 @@ package convo_test
 
 import (
 	"errors"
+	"strings"
 	"testing"
 	"time"
 
@@ -284,4 +285,46 @@ func TestTellHasBounds(t *testing.T) {
 		}
 		return nil, nil
 	})
+}
+
+// TestWordWaitsOnce has one tell another the same long word again and again while they
+// are away: it waits once, and may be told again once it was taken.
+func TestWordWaitsOnce(t *testing.T) {
+	w := newTown(t, 2)
+	ben, cat, _, toCat := strangers(w)
+	w.takeUp(cat, ben, w.bundle(ben, cat))
+	w.calm()
+	long, id := strings.Repeat("a tree ", 1000), w.of(ben, cat).ID
+	once := func() (rows int) {
+		w.must(ben, func(tx vault.Store) (*convo.Change, error) {
+			ch, err := ben.e.TellOnce(tx, w.now, id, []byte(long))
+			if err != nil {
+				return nil, err
+			}
+			all, err := tx.RowsOf(id)
+			rows = len(all)
+			return ch, err
+		})
+		return rows
+	}
+	first := once()
+	if first < 2 {
+		t.Fatalf("got %d rows, want a word of several", first)
+	}
+	for range 3 {
+		if n := once(); n != first {
+			t.Errorf("got %d rows, want the %d that wait already", n, first)
+		}
+	}
+	w.calm()
+	if len(toCat.all) != 1 {
+		t.Errorf("heard the word %d times, want once", len(toCat.all))
+	}
+	if n := once(); n != first {
+		t.Errorf("got %d rows once it was taken, want %d", n, first)
+	}
+	w.calm()
+	if len(toCat.all) != 2 {
+		t.Errorf("heard the word %d times, want twice", len(toCat.all))
+	}
 }

@@ -211,10 +211,11 @@ type Row struct {
 	Expires int64          `cbor:"7,keyasint"` // unix seconds; 0: never
 	Block   []byte         `cbor:"8,keyasint"` // the content block, to seal it again
 	Payload []byte         `cbor:"9,keyasint"`
-	NewWay  int64          `cbor:"10,keyasint"` // a route of ours that the message offers; acked with it
-	Left    bool           `cbor:"11,keyasint"` // it may have left this device
-	Parked  int64          `cbor:"12,keyasint"` // unix seconds until which their relay keeps it; 0: it does not
-	Until   int64          `cbor:"13,keyasint"` // unix seconds after which keeping a hello there is no use: its invite has ended; 0: no such time
+	NewWay  int64          `cbor:"10,keyasint"`           // a route of ours that the message offers; acked with it
+	Left    bool           `cbor:"11,keyasint"`           // it may have left this device
+	Parked  int64          `cbor:"12,keyasint"`           // unix seconds until which their relay keeps it; 0: it does not
+	Until   int64          `cbor:"13,keyasint"`           // unix seconds after which keeping a hello there is no use: its invite has ended; 0: no such time
+	Same    []byte         `cbor:"14,keyasint,omitempty"` // names the whole of what it is a part of, where the same is not queued twice
 }
 
 // Events keeps what is shown.

@@ -212,6 +212,13 @@ const (
 	WordEnter    WordKind = 7 // Enter: let me in, another device of my person's is a member
 )
 
+// Lasting reports whether a word says the same whenever it comes: a Welcome, or a part
+// of a long word. Such a one need not wait twice for one device. A Welcome has the whole
+// tree with it, and is given again and again until its device was heard.
+func Lasting(word []byte) bool {
+	return len(word) > 0 && (WordKind(word[0]) == WordWelcome || WordKind(word[0]) == WordPart)
+}
+
 // Joining is all that a device needs to enter a group.
 type Joining struct {
 	Group   ID     `cbor:"0,keyasint"`
