@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/tacet-chat/tacet/client/internal/convo"
+	"github.com/tacet-chat/tacet/client/internal/vault"
 	"github.com/tacet-chat/tacet/internal/link"
 	"github.com/tacet-chat/tacet/internal/wire"
 )
@@ -123,4 +125,37 @@ func TestNextLinkOutlivesTheLast(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestEndOfALinkComesInTheMiddle: the local network may bring the end of a link just
+// before the relay is asked about it, and that is no fault of the vault.
+func TestEndOfALinkComesInTheMiddle(t *testing.T) {
+	unhappy(t, func(t *testing.T, r *realm, ada *person, n *newcomer, digits string) {
+		n.stop()
+		n.result()
+		if _, err := ada.ConfirmLink(t.Context(), digits); err != nil {
+			t.Fatal(err)
+		}
+		passes(10 * time.Second)
+		l := ada.linker
+		of, err := l.load(t.Context())
+		if err != nil || of == nil || of.Phase != phaseSending {
+			t.Fatalf("got %+v, %v, want that the pack goes over", of, err)
+		}
+		err = l.update(t.Context(), of, func(tx vault.Store, _ time.Time, s *linkState) (*convo.Change, error) { return nil, l.done(tx, s) })
+		if err != nil {
+			t.Fatal(err)
+		}
+		relay, err := ada.realms.relay(of.Realm)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := l.moving(t.Context(), relay, of); !errors.Is(err, ErrNoLink) {
+			t.Errorf("got %v, want that the link is over", err)
+		}
+		if st, err := ada.LinkState(t.Context()); err != nil || st.Stage != LinkDone {
+			t.Errorf("got %+v, %v, want that it is linked", st, err)
+		}
+		ada.stop()
+	})
 }

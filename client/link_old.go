@@ -105,11 +105,11 @@ func (l *linker) load(ctx context.Context) (s *linkState, err error) {
 	return s, err
 }
 
-// same reads the state of a link again. It fails with ErrNoLink if there is none any
-// more, or another.
+// same reads the state of a link again. It fails with ErrNoLink if it is over, or there
+// is another: the local network may have brought the end meanwhile.
 func (l *linker) same(ctx context.Context, of *linkState) (*linkState, error) {
 	s, err := l.load(ctx)
-	if err == nil && (s == nil || s.Secret != of.Secret) {
+	if err == nil && (s == nil || s.Secret != of.Secret || s.Phase == phaseEnding) {
 		return nil, ErrNoLink
 	}
 	return s, err
@@ -339,6 +339,10 @@ func (l *linker) confirm(ctx context.Context, digits string) error {
 			wrong, over = true, s.Tries >= linkTries
 			return nil, nil
 		}
+		// Before the commit: who looks after it must not take the local network, which is
+		// given a moment from now on, for silent.
+		l.begun()
+		l.progress()
 		return l.begin(tx, now, s, session)
 	})
 	switch {
@@ -351,8 +355,6 @@ func (l *linker) confirm(ctx context.Context, digits string) error {
 		return ErrDigits
 	}
 	c.opt.at(BoundaryLinkBegun)
-	l.begun()
-	l.progress()
 	l.wakeServer()
 	l.wake()
 	return nil
