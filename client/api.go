@@ -45,6 +45,7 @@ type Service interface {
 	Groups(ctx context.Context) ([]Group, error)
 	GroupInfo(ctx context.Context, which string) (Group, error)
 	ChangeGroup(ctx context.Context, g GroupChange) (Group, error)
+	GroupPicture(ctx context.Context, which string) ([]byte, error)
 	DecideGroup(ctx context.Context, which, question string, yes bool) (Group, error)
 
 	SetWake(ctx context.Context, o WakeOptions) (WakeStatus, error)

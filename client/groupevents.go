@@ -233,6 +233,11 @@ func settingWords(e *group.Event, by string) string {
 			return fmt.Sprintf("%s lets new messages disappear %s after they are read, on devices that keep to it", by, time.Duration(n)*time.Second)
 		}
 		return by + " lets new messages stay"
+	case roster.SetPicture:
+		if len(e.Content) == 0 {
+			return by + " took the group's picture away"
+		}
+		return by + " gave the group another picture"
 	case roster.OpenLink:
 		return by + " opened a link to the group: who has it may ask to be added"
 	case roster.CloseLink:
@@ -260,6 +265,8 @@ func wishWords(k roster.WishKind, whom, text string) string {
 		return strings.TrimSpace("another name " + text)
 	case roster.SetTimer:
 		return strings.TrimSpace("another timer " + text)
+	case roster.SetPicture:
+		return "another picture"
 	}
 	return "another setting"
 }

@@ -40,6 +40,8 @@ type groupEngine interface {
 	Manifest(tx group.Tx, now time.Time, m *manifest.Manifest) (*group.Change, error)
 	Routes(tx group.Tx) ([]group.OwnRoute, error)
 	LeafRouteOf(tx group.Tx, id group.ID, epoch uint64, leaf uint32) (*group.LeafRoute, error)
+	SetPicture(tx group.Tx, now time.Time, id group.ID, picture []byte) (*group.Change, error)
+	Picture(tx group.Tx, id group.ID) ([]byte, error)
 	Current(tx group.Tx, origin group.ID) (group.ID, error)
 	Packages(tx group.Tx, now time.Time, to group.Device, n int) ([]byte, error)
 	Handover(tx group.Tx, now time.Time, id group.ID) (*group.Record, error)

@@ -23,15 +23,16 @@ import (
 
 // Group is a conversation of many.
 type Group struct {
-	ID        int64           `json:"id"`     // "#g" and this number names it
-	Name      string          `json:"name"`   // as it is called here
-	State     string          `json:"state"`  // active, behind, waiting, entering (this device waits to be let in), left
-	Admin     bool            `json:"admin"`  // you are one
-	Epoch     uint64          `json:"epoch"`  // how often it was changed
-	Relay     string          `json:"relay"`  // where its changes are decided
-	Timer     time.Duration   `json:"timer"`  // after which new messages disappear, from when they are read; 0: never
-	Shared    bool            `json:"shared"` // one address for all: the relay sees how many watch it
-	Hybrid    bool            `json:"hybrid"` // protected against quantum computers too
+	ID        int64           `json:"id"`                // "#g" and this number names it
+	Name      string          `json:"name"`              // as it is called here
+	State     string          `json:"state"`             // active, behind, waiting, entering (this device waits to be let in), left
+	Admin     bool            `json:"admin"`             // you are one
+	Epoch     uint64          `json:"epoch"`             // how often it was changed
+	Relay     string          `json:"relay"`             // where its changes are decided
+	Timer     time.Duration   `json:"timer"`             // after which new messages disappear, from when they are read; 0: never
+	Picture   bool            `json:"picture,omitempty"` // it has one: Client.GroupPicture
+	Shared    bool            `json:"shared"`            // one address for all: the relay sees how many watch it
+	Hybrid    bool            `json:"hybrid"`            // protected against quantum computers too
 	Members   []GroupMember   `json:"members"`
 	Waiting   int             `json:"waiting"` // messages of yours that somebody does not have yet
 	Unread    int             `json:"unread"`
@@ -77,6 +78,7 @@ const (
 	GroupDemote  GroupAction = "demote"
 	GroupRename  GroupAction = "rename"
 	GroupTimer   GroupAction = "timer"
+	GroupPicture GroupAction = "picture"
 )
 
 // GroupChange is what somebody wants of a group.
@@ -86,6 +88,9 @@ type GroupChange struct {
 	Who    string        `json:"who,omitempty"`   // a contact or member; of Add, Remove, Promote, Demote
 	Name   string        `json:"name,omitempty"`  // of Rename
 	Timer  time.Duration `json:"timer,omitempty"` // of Timer; whole seconds
+	// Picture is a file of GroupPicture, which SmallPicture draws anew; none takes the
+	// picture away.
+	Picture []byte `json:"picture,omitempty"`
 }
 
 // namedGroup looks a conversation of a group up: by its name here in any case,
@@ -296,6 +301,17 @@ func (g *groups) want(tx vault.Store, now time.Time, id group.ID, w GroupChange)
 		wishes = append(wishes, roster.Wish{Kind: roster.Rename, Text: contact.CleanName(w.Name)})
 	case GroupTimer:
 		wishes = append(wishes, roster.Wish{Kind: roster.SetTimer, Number: uint32(w.Timer / time.Second)})
+	case GroupPicture:
+		var small []byte
+		if len(w.Picture) > 0 {
+			var err error
+			if small, err = SmallPicture(w.Picture); err != nil {
+				return err
+			}
+		}
+		ch, err := g.engine.SetPicture(tx, now, id, small)
+		g.note(ch)
+		return err
 	default:
 		return ErrState
 	}
@@ -445,6 +461,7 @@ func (g *groups) shown(tx vault.Store, l *vault.Line) (Group, error) {
 		out.Members = append(out.Members, m)
 	}
 	out.Relay, out.Timer, out.Hybrid, out.Shared = state.Home.Name, time.Duration(state.Timer)*time.Second, hybrid, state.Shares(leaves)
+	out.Picture = len(state.Picture) > 0
 	return out, nil
 }
 

@@ -80,6 +80,8 @@ var (
 	ErrGroupFull     = errors.New("there is no room for that in the group now")
 	ErrNoQuestion    = errors.New("the group asks nothing of that kind")
 	ErrKeepGroup     = errors.New("a message to a group waits until everybody has it; it cannot end before")
+	ErrPicture       = errors.New("this is no picture that can be used")
+	ErrPictureAway   = errors.New("the group's picture has not come yet")
 	ErrRunning       = errors.New("already running")
 	ErrClosed        = errors.New("the profile was closed")
 )

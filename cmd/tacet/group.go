@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"os"
 	"strings"
 	"time"
 
@@ -87,6 +89,18 @@ name, write group:NAME or person:NAME.`,
 			}
 			return a.changeGroup(ctx, p, client.GroupChange{Group: args[0], Action: client.GroupTimer, Timer: d})
 		}, hasty)
+	var remove bool
+	var save string
+	pic := add("picture GROUP [FILE]", "Give a group a small picture, take it away, or save it; only an admin can change it",
+		"  tacet group picture Walkers hills.jpg\n  tacet group picture Walkers --save walkers.jpg", cobra.RangeArgs(1, 2),
+		func(ctx context.Context, p *profile, args []string) error {
+			if (len(args) == 2) == (remove || save != "") || remove && save != "" {
+				return usage("say one: a file, --remove or --save FILE", "")
+			}
+			return a.groupPicture(ctx, p, args, save)
+		}, hasty)
+	pic.Flags().BoolVar(&remove, "remove", false, "take the picture away")
+	pic.Flags().StringVar(&save, "save", "", "write the picture to `FILE`, a JPEG of up to 256 by 256 pixels")
 	var yes bool
 	add("leave GROUP", "Leave: nothing that is said from then on reaches you", "  tacet group leave Walkers", cobra.ExactArgs(1),
 		func(ctx context.Context, p *profile, args []string) error { return a.leaveGroup(ctx, p, args[0], yes) }, hasty).
@@ -150,6 +164,9 @@ func (a *app) showGroup(ctx context.Context, p *profile, which string) error {
 	rows := [][]string{{"name", text.Name(g.Name)}, {"state", text.GroupState(g)}, {"since", text.Clock(g.Since, time.Now())}}
 	if len(g.Members) > 0 {
 		rows = append(rows, []string{"changes are decided at", text.Line(g.Relay)}, []string{"quantum computers", text.Hybrid(g.Hybrid)}, []string{"messages", text.Fanout(g)})
+		if g.Picture {
+			rows = append(rows, []string{"picture", "yes; `tacet group picture " + text.Arg(g.Name) + " --save FILE`"})
+		}
 		if g.Timer > 0 {
 			rows = append(rows, []string{"new messages disappear", text.Duration(g.Timer) + " after they are read"})
 		}
@@ -210,6 +227,43 @@ func (a *app) groupChanged(p *profile, g client.Group, first string) error {
 	}
 	a.tell(fmt.Sprintf("Not done yet: %s. %s", text.Line(strings.Join(g.Changes, ", ")), nextMove(!p.mine())))
 	return nil
+}
+
+// groupPicture sets the picture of a group, takes it away, or saves it to a file that is
+// not there yet.
+func (a *app) groupPicture(ctx context.Context, p *profile, args []string, save string) error {
+	if save != "" {
+		b, err := p.GroupPicture(ctx, args[0])
+		if err != nil {
+			return err
+		}
+		if len(b) == 0 {
+			return &text.Failure{What: "the group has no picture", Means: "Nothing was written."}
+		}
+		f, err := os.OpenFile(save, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+		if err != nil {
+			return err
+		}
+		_, err = f.Write(b)
+		return errors.Join(err, f.Close())
+	}
+	change := client.GroupChange{Group: args[0], Action: client.GroupPicture}
+	if len(args) == 2 {
+		f, err := os.Open(args[1])
+		if err != nil {
+			return err
+		}
+		defer f.Close()
+		b, err := io.ReadAll(io.LimitReader(f, client.MaxPictureFile+1))
+		if err != nil {
+			return err
+		}
+		// Here, and not where the profile is owned: what is not drawn anew stays in this process.
+		if change.Picture, err = client.SmallPicture(b); err != nil {
+			return err
+		}
+	}
+	return a.changeGroup(ctx, p, change)
 }
 
 func (a *app) leaveGroup(ctx context.Context, p *profile, which string, yes bool) error {

@@ -4,10 +4,13 @@ package main
 
 import (
 	"bufio"
+	"bytes"
 	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
+	"image"
+	"image/jpeg"
 	"math/rand/v2"
 	"net"
 	"os"
@@ -80,7 +83,7 @@ func TestScripts(t *testing.T) {
 			return false, fmt.Errorf("unknown condition %q", cond)
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"relay": relayCmd, "front": frontCmd, "until": untilCmd, "gone": goneCmd, "keep": keepCmd, "plain": plainCmd, "shape": shapeCmd, "status": statusCmd,
+			"relay": relayCmd, "front": frontCmd, "until": untilCmd, "gone": goneCmd, "works": worksCmd, "draw": drawCmd, "keep": keepCmd, "plain": plainCmd, "shape": shapeCmd, "status": statusCmd,
 			"push":   func(ts *testscript.TestScript, _ bool, args []string) { pushCmd(t, ts, args) },
 			"freeze": func(ts *testscript.TestScript, _ bool, _ []string) { signalAll(ts, syscall.SIGSTOP) },
 			"thaw":   func(ts *testscript.TestScript, _ bool, _ []string) { signalAll(ts, syscall.SIGCONT) },
@@ -254,6 +257,37 @@ func goneCmd(ts *testscript.TestScript, neg bool, args []string) {
 		}
 		<-tick.C
 	}
+}
+
+// worksCmd runs a program until it succeeds: works COMMAND…
+func worksCmd(ts *testscript.TestScript, neg bool, args []string) {
+	tick := time.NewTicker(100 * time.Millisecond)
+	defer tick.Stop()
+	for deadline := time.Now().Add(3 * time.Minute); ; {
+		err := ts.Exec(args[0], args[1:]...)
+		if err == nil {
+			return
+		}
+		if time.Now().After(deadline) {
+			ts.Fatalf("%v: never worked; at last %v\n%s", args, err, ts.ReadFile("stderr"))
+		}
+		<-tick.C
+	}
+}
+
+// drawCmd writes a JPEG with a text where cameras say where they were: draw FILE TEXT.
+func drawCmd(ts *testscript.TestScript, neg bool, args []string) {
+	if len(args) != 2 {
+		ts.Fatalf("usage: draw FILE TEXT")
+	}
+	m := image.NewGray(image.Rect(0, 0, 500, 300))
+	for i := range m.Pix {
+		m.Pix[i] = byte(i * i / 77)
+	}
+	var b bytes.Buffer
+	ts.Check(jpeg.Encode(&b, m, nil))
+	exif := append([]byte{0xff, 0xe1, 0, byte(2 + 6 + len(args[1]))}, "Exif\x00\x00"+args[1]...)
+	ts.Check(os.WriteFile(ts.MkAbs(args[0]), slices.Concat(b.Bytes()[:2], exif, b.Bytes()[2:]), 0o600))
 }
 
 // keepCmd keeps the first line of a file in a variable, or what a group of a

@@ -151,6 +151,11 @@ func (p *profile) ChangeGroup(ctx context.Context, g client.GroupChange) (client
 	return do(ctx, p, false, func(s client.Service) (client.Group, error) { return s.ChangeGroup(ctx, g) })
 }
 
+// GroupPicture is client.Service's.
+func (p *profile) GroupPicture(ctx context.Context, which string) ([]byte, error) {
+	return do(ctx, p, true, func(s client.Service) ([]byte, error) { return s.GroupPicture(ctx, which) })
+}
+
 // DecideGroup is client.Service's.
 func (p *profile) DecideGroup(ctx context.Context, which, question string, yes bool) (client.Group, error) {
 	return do(ctx, p, false, func(s client.Service) (client.Group, error) { return s.DecideGroup(ctx, which, question, yes) })

@@ -138,6 +138,9 @@ func (f *fake) GroupInfo(_ context.Context, which string) (client.Group, error) 
 func (f *fake) ChangeGroup(_ context.Context, g client.GroupChange) (client.Group, error) {
 	return group, f.note("ChangeGroup", g)
 }
+func (f *fake) GroupPicture(_ context.Context, which string) ([]byte, error) {
+	return []byte("\x00picture\xff"), f.note("GroupPicture", which)
+}
 func (f *fake) DecideGroup(_ context.Context, which, question string, yes bool) (client.Group, error) {
 	return group, f.note("DecideGroup", which, question, yes)
 }

@@ -93,7 +93,7 @@ var known = []error{
 	client.ErrNotRoot, client.ErrUnlinked, client.ErrGivenUp, client.ErrPack, client.ErrDevices, client.ErrDevice, client.ErrThisDevice,
 	client.ErrRootStays,
 	client.ErrGroup, client.ErrTwo, client.ErrNoMember, client.ErrLeftGroup, client.ErrRight, client.ErrAsk, client.ErrNoQuestion, client.ErrKeepGroup,
-	client.ErrNoGroupChange, client.ErrGroupFull, client.ErrEntering,
+	client.ErrNoGroupChange, client.ErrGroupFull, client.ErrEntering, client.ErrPicture, client.ErrPictureAway,
 }
 
 // lines reads lines of at most limit bytes. What no line break ends is no line:

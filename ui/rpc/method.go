@@ -155,6 +155,7 @@ func methods(s client.Service) map[string]method {
 		"Groups":       on(func(ctx context.Context, _ none) ([]client.Group, error) { return s.Groups(ctx) }),
 		"GroupInfo":    on(func(ctx context.Context, p whoParams) (client.Group, error) { return s.GroupInfo(ctx, p.Who) }),
 		"ChangeGroup":  on(s.ChangeGroup),
+		"GroupPicture": on(func(ctx context.Context, p whoParams) ([]byte, error) { return s.GroupPicture(ctx, p.Who) }),
 		"DecideGroup": on(func(ctx context.Context, p decideParams) (client.Group, error) {
 			return s.DecideGroup(ctx, p.Group, p.Question, p.Yes)
 		}),

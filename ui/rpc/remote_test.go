@@ -76,8 +76,9 @@ var all = map[string]func(context.Context, client.Service) (any, error){
 	"Groups":    func(ctx context.Context, s client.Service) (any, error) { return s.Groups(ctx) },
 	"GroupInfo": func(ctx context.Context, s client.Service) (any, error) { return s.GroupInfo(ctx, "walkers") },
 	"ChangeGroup": func(ctx context.Context, s client.Service) (any, error) {
-		return s.ChangeGroup(ctx, client.GroupChange{Group: "walkers", Action: client.GroupTimer, Who: "bob", Name: "n", Timer: 5})
+		return s.ChangeGroup(ctx, client.GroupChange{Group: "walkers", Action: client.GroupTimer, Who: "bob", Name: "n", Timer: 5, Picture: []byte("\x00p")})
 	},
+	"GroupPicture": func(ctx context.Context, s client.Service) (any, error) { return s.GroupPicture(ctx, "walkers") },
 	"DecideGroup": func(ctx context.Context, s client.Service) (any, error) {
 		return s.DecideGroup(ctx, "walkers", "q", true)
 	},

@@ -194,6 +194,11 @@ func (r *Remote) ChangeGroup(ctx context.Context, g client.GroupChange) (client.
 	return ask[client.Group](ctx, r, "ChangeGroup", g)
 }
 
+// GroupPicture is client.Service's.
+func (r *Remote) GroupPicture(ctx context.Context, which string) ([]byte, error) {
+	return ask[[]byte](ctx, r, "GroupPicture", whoParams{which})
+}
+
 // DecideGroup is client.Service's.
 func (r *Remote) DecideGroup(ctx context.Context, which, question string, yes bool) (client.Group, error) {
 	return ask[client.Group](ctx, r, "DecideGroup", decideParams{which, question, yes})

@@ -99,6 +99,8 @@ var failures = []struct {
 	{client.ErrNoGroupChange, nothing, "`tacet group show GROUP` says how it stands"},
 	{client.ErrGroupFull, nothing, "wait until what is wanted of it already is done"},
 	{client.ErrKeepGroup, unsent, "send it without --keep"},
+	{client.ErrPicture, nothing, "a JPEG, PNG or GIF file of up to 10 MiB and 40 megapixels can be used"},
+	{client.ErrPictureAway, "A member's device gives it to this one when both are there.", "let this device run for a few minutes"},
 	{client.ErrRunning, "", ""},
 	{client.ErrClosed, waiting, "try again"},
 }

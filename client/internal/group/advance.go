@@ -359,6 +359,7 @@ func (g *group) changed(maker roster.Leaf, wishes []*roster.Wish) {
 			ev.Kind, ev.Text = EventSettings, w.Text
 		case roster.SetPicture:
 			ev.Kind, ev.Content = EventSettings, w.Bytes
+			g.r.PictureBy = w.By
 		case roster.SetTimer, roster.SetFanout:
 			ev.Kind, ev.Text = EventSettings, fmt.Sprint(w.Number)
 		case roster.OpenLink, roster.CloseLink:
@@ -478,6 +479,11 @@ func (g *group) clear() error {
 	}
 	for n := range g.open { // those that were not stored yet
 		delete(g.open, n)
+	}
+	if g.r.State != Replaced {
+		if err := g.tx.DeleteNotes(pictureNotes(g.r.Origin)); err != nil {
+			return err
+		}
 	}
 	return g.tx.DeleteNotes(groupNotes(g.r.ID))
 }

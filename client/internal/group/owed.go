@@ -47,14 +47,12 @@ func (g *group) ackAfter(to roster.Leaf) (int64, error) {
 	if mean == 0 {
 		mean = ackMean
 	}
-	if g.Unwanted != nil {
-		no, err := g.Unwanted(g.tx, to.Root)
-		if err != nil {
-			return 0, err
-		}
-		if no {
-			mean, most = slowAck, 2*slowAck
-		}
+	no, err := g.unwanted(to)
+	if err != nil {
+		return 0, err
+	}
+	if no {
+		mean, most = slowAck, 2*slowAck
 	}
 	if mean < 0 {
 		return g.unix(), nil

@@ -55,6 +55,11 @@ type Record struct {
 	Vain     int        `cbor:"47,keyasint"` // such reads that found nothing, since the last change
 	Rolls    int        `cbor:"48,keyasint"` // how often the roll was told since the last change
 
+	Picture     []byte `cbor:"62,keyasint,omitempty"` // the reference in the state, as it was seen last
+	PictureBy   Device `cbor:"63,keyasint,omitempty"` // who set it, if that was seen
+	PictureAsk  int64  `cbor:"64,keyasint,omitempty"` // when it is asked for next; 0: it is here, or there is none
+	PictureAsks int    `cbor:"65,keyasint,omitempty"`
+
 	Rift Rift `cbor:"40,keyasint"`
 
 	Put   int64  `cbor:"33,keyasint"`           // when a shown removal put this device out: its epochs are kept for a while; 0: nothing is

@@ -167,12 +167,14 @@ type ObjectKind byte
 
 // Kinds of objects between members. Those from 32 on are about realms that failed.
 const (
-	ObjectWishes ObjectKind = 1 // CBOR array of wishes
-	ObjectNews   ObjectKind = 2 // News: a commit lies at the slot of an epoch
-	ObjectNeed   ObjectKind = 3 // epoch 8: the realm does not give it to me
-	ObjectBlob   ObjectKind = 4 // News with Content: what was needed
-	ObjectRoll   ObjectKind = 5 // Roll: who acked an epoch, by the one who gathers acks
-	ObjectMeet   ObjectKind = 6 // an introduction, opaque here: the two have no pair session
+	ObjectWishes  ObjectKind = 1 // CBOR array of wishes
+	ObjectNews    ObjectKind = 2 // News: a commit lies at the slot of an epoch
+	ObjectNeed    ObjectKind = 3 // epoch 8: the realm does not give it to me
+	ObjectBlob    ObjectKind = 4 // News with Content: what was needed
+	ObjectRoll    ObjectKind = 5 // Roll: who acked an epoch, by the one who gathers acks
+	ObjectMeet    ObjectKind = 6 // an introduction, opaque here: the two have no pair session
+	ObjectLook    ObjectKind = 7 // the reference of a picture: give it to me
+	ObjectPicture ObjectKind = 8 // the picture
 )
 
 // News says that the commit that ends an epoch is known.

@@ -320,6 +320,10 @@ func (g *group) hearObject(o *opened, from roster.Leaf, object []byte) error {
 			return ErrSaid
 		}
 		g.ch.Meets = append(g.ch.Meets, Meeting{Device: from.Device, Root: from.Root, Introduction: b})
+	case ObjectLook:
+		return g.hearLook(from, b)
+	case ObjectPicture:
+		return g.hearPicture(b)
 	}
 	return nil // of a newer version
 }

@@ -93,6 +93,12 @@ func (g *group) sayObject(o *opened, object []byte, to []roster.Leaf) error {
 	if err != nil {
 		return err
 	}
+	return g.sayObjectAs(o, id, object, to)
+}
+
+// sayObjectAs says an object under an id: pieces of what was said before under the same
+// one count still.
+func (g *group) sayObjectAs(o *opened, id [16]byte, object []byte, to []roster.Leaf) error {
 	pieces := slices.Collect(slices.Chunk(object, PieceRoom))
 	if len(pieces) > MaxPieces {
 		return ErrLong

@@ -113,7 +113,7 @@ func (g *group) due(anew bool) error {
 		}
 		return g.calls(anew)
 	}
-	for _, f := range []func() error{g.settle, g.tendMessages, g.renewWishes, g.tellWishes, g.pass, g.schedule, g.commitSole, g.sweep, g.roll, g.tellHead, g.pay} {
+	for _, f := range []func() error{g.settle, g.tendMessages, g.renewWishes, g.tellWishes, g.pass, g.schedule, g.commitSole, g.sweep, g.roll, g.tellHead, g.pay, g.tendPicture} {
 		if err := f(); err != nil {
 			return err
 		}

@@ -1,0 +1,4 @@
+package group
+
+// For tests of other packages' view.
+var PictureNotes = pictureNotes
