@@ -180,6 +180,8 @@ func (a *applying) maker() error {
 	}
 	if s := a.c.State.Sole; s != nil && *s != m.Device {
 		return ErrMaker
+	} else if s != nil {
+		return nil // nobody else could end its row
 	}
 	// Leaves and revocations are each done once: nobody makes a chain of them.
 	if _, admin := a.c.State.Rank(m.Root); !admin && len(a.c.Wishes) > 0 {

@@ -41,7 +41,7 @@ func (a *applying) rested() error {
 //
 // spec: group.md#turns
 func (s *State) Row(leaves []Leaf) (key.SignPublic, bool) {
-	if len(s.Makers) < Between {
+	if len(s.Makers) < Between || s.Sole != nil {
 		return key.SignPublic{}, false
 	}
 	first, ok := leafOf(leaves, s.Makers[0])

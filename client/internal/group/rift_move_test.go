@@ -134,7 +134,7 @@ func TestWhoComesInLateHearsOfTheSuccessor(t *testing.T) {
 func TestWhoIsLeftOutOfASuccessorGoes(t *testing.T) {
 	w := newTown(t, 2, "Ada", "Bob", "Cyd")
 	ada, bob, cyd := w.people[0], w.people[1], w.people[2]
-	old := w.found(2)
+	old := w.found(3) // Cyd is an admin, too, and could let Bob in, not knowing why he is left out
 	w.burn(cyd)
 	w.cutOff(bob, ada, cyd)
 	w.must(bob.want(old, roster.Wish{Kind: roster.Rename, Text: "mine"}))
@@ -173,5 +173,49 @@ func TestASlotIsNotEmptyForWhichThereIsAReceipt(t *testing.T) {
 	w.together(w.people...)
 	if bob.now().Name != "village" {
 		t.Errorf("Bob's group has the name %q", bob.now().Name)
+	}
+}
+
+// One device that commits does so as long as it is wished, whoever is senior to it; and
+// who was removed while it was away is shown that, as there is no slot to read it at.
+func TestOneCommitterHasNoTurns(t *testing.T) {
+	w := newTown(t, 2, "Ada", "Bob", "Cyd", "Dan")
+	ada, bob, cyd, dan := w.people[0], w.people[1], w.people[2], w.people[3]
+	old := w.found(2)
+	w.burn(dan)
+	ada.off = true
+	w.must(bob.want(old, roster.Wish{Kind: roster.Rename, Text: "village"}))
+	w.minutes(25)
+	bob.answers(group.AskRemake, true)
+	w.minutes(10)
+	ada.off = false
+	w.hours(1)
+	w.together(w.people...)
+	id := ada.now().ID
+	if s := ada.now().Rift.Sole; s == nil || *s != bob.device() {
+		t.Fatal("Bob is not the one committer")
+	}
+	cyd.off = true
+	for i := range 8 {
+		w.must(ada.want(id, roster.Wish{Kind: roster.Rename, Text: string(rune('a' + i))}))
+		w.minutes(2)
+	}
+	w.must(ada.remove(id, cyd))
+	w.minutes(20)
+	w.together(ada, bob, dan)
+	for _, s := range w.people { // nothing that was said to Cyd meanwhile came
+		var kept []parcel
+		for _, p := range s.out {
+			if p.to != cyd.device() {
+				kept = append(kept, p)
+			}
+		}
+		s.out = kept
+	}
+	cyd.off = false
+	w.days(2)
+	w.together(ada, bob, dan)
+	if cyd.now() != nil || !cyd.told(group.EventOut, "") {
+		t.Error("Cyd, who was removed, is in the group still")
 	}
 }

@@ -348,8 +348,12 @@ func (g *group) shownOut() error {
 }
 
 // blind reports whether this device cannot read at a slot what was done: it has lost
-// its way, or its relay lies, is silent or has something there that is no commit.
+// its way, or its relay lies, is silent or has something there that is no commit; or
+// there are no slots, as one device commits.
 func (g *group) blind() bool {
+	if g.r.Rift.Sole != nil {
+		return true
+	}
 	switch g.r.State {
 	case Behind:
 		return true

@@ -218,6 +218,15 @@ func (g *group) hearLetIn(from Device, root key.SignPublic, v *LetIn) error {
 			return o.showGone(from, root)
 		}
 	}
+	if s := l.made(g.r.ID); s != nil {
+		_, roll, err := l.roll(s)
+		if err != nil {
+			return err
+		}
+		if roll != nil && slices.Contains(roll.Gone, root) && !slices.Contains(roll.Members, from) {
+			return nil // its author has the removal and shows it: others may not know it
+		}
+	}
 	if !slices.ContainsFunc(g.r.Rift.Expect, func(e roster.Leaf) bool { return e.Root == x.Root && e.Device == x.Device }) && !l.wasMember(x) {
 		return nil // nobody that this device knows of the old groups
 	}
