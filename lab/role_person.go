@@ -82,7 +82,7 @@ func playPerson(in *bufio.Reader, out *speaker) error {
 	ctx, stop := context.WithCancel(context.Background())
 	defer stop()
 	c, err := client.Open(ctx, opt)
-	if errors.Is(err, client.ErrMissing) && o.Join != "" {
+	if o.Join != "" && (errors.Is(err, client.ErrMissing) || errors.Is(err, client.ErrUnlinked)) {
 		j := client.JoinOptions{Code: o.Join, Name: o.Name, RelayOnly: true, Progress: func(p client.JoinProgress) {
 			if p.Stage == client.JoinDigits {
 				out.say(told{Digits: p.Digits})

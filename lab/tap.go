@@ -27,6 +27,7 @@ type Tap struct {
 	mu       sync.Mutex // guards all below
 	closed   bool
 	open     map[net.Conn]bool // both ends of everything
+	shut     map[string]bool   // network addresses that do not get through
 	record   bool
 	seen     []Sighting
 	mischief Mischief
@@ -79,6 +80,29 @@ func (t *Tap) Cut() {
 	}
 }
 
+// Shut takes the network from whoever has an address, with every connection there is,
+// or gives it back.
+func (t *Tap) Shut(ip string, shut bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.shut == nil {
+		t.shut = map[string]bool{}
+	}
+	t.shut[ip] = shut
+	for c := range t.open {
+		if shut && t.barred(c) {
+			c.Close()
+		}
+	}
+}
+
+// barred reports whether a connection to people is of one who is shut out. Callers
+// hold mu.
+func (t *Tap) barred(c net.Conn) bool {
+	a, ok := c.RemoteAddr().(*net.TCPAddr)
+	return ok && t.shut[a.IP.String()]
+}
+
 // Play begins mischief, or ends it with the zero Mischief.
 func (t *Tap) Play(m Mischief) {
 	t.mu.Lock()
@@ -119,10 +143,11 @@ func (t *Tap) accept() {
 func (t *Tap) keep(c net.Conn) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if !t.closed {
+	good := !t.closed && !t.barred(c)
+	if good {
 		t.open[c] = true
 	}
-	return !t.closed
+	return good
 }
 
 func (t *Tap) drop(c net.Conn) {
