@@ -23,6 +23,11 @@ const unnamed = "group"
 // on where the engine says that it does: what calls itself its successor and does not
 // count moves no conversation.
 func (g *groups) line(tx vault.Store, now time.Time, origin, id group.ID) (*vault.Line, error) {
+	return g.lineCalled(tx, now, origin, id, "")
+}
+
+// lineCalled is line, with what a group is called that is not here yet.
+func (g *groups) lineCalled(tx vault.Store, now time.Time, origin, id group.ID, called string) (*vault.Line, error) {
 	l, err := tx.Line(origin)
 	if err != nil && !errors.Is(err, group.ErrUnknown) {
 		return nil, err
@@ -40,8 +45,9 @@ func (g *groups) line(tx vault.Store, now time.Time, origin, id group.ID) (*vaul
 	case !fresh:
 		id = l.Group
 	}
-	name, own := l.Name, l.Own
+	name, own, asked := l.Name, l.Own, l.Invited
 	if r, err := tx.Group(id); err == nil {
+		asked = false
 		if fresh || r.Name != own { // else it keeps its name, whoever is called so by now
 			own = r.Name
 			if name, err = lineName(tx, l, own); err != nil {
@@ -50,14 +56,19 @@ func (g *groups) line(tx vault.Store, now time.Time, origin, id group.ID) (*vaul
 		}
 	} else if !errors.Is(err, group.ErrUnknown) {
 		return nil, err
+	} else if fresh && called != "" {
+		own, asked = called, true
+		if name, err = lineName(tx, l, own); err != nil {
+			return nil, err
+		}
 	}
 	if name == "" {
 		name = unnamed
 	}
-	if !fresh && l.Group == id && l.Name == name && l.Own == own {
+	if !fresh && l.Group == id && l.Name == name && l.Own == own && l.Invited == asked {
 		return l, nil
 	}
-	l.Group, l.Name, l.Own = id, name, own
+	l.Group, l.Name, l.Own, l.Invited = id, name, own, asked
 	return l, tx.PutLine(l)
 }
 
@@ -97,7 +108,7 @@ func lineName(tx vault.Store, l *vault.Line, name string) (string, error) {
 
 // tell keeps what the engine has to tell as an event of the group's conversation.
 func (g *groups) tell(tx vault.Store, now time.Time, e *group.Event, ch *convo.Change) error {
-	l, err := g.line(tx, now, e.Origin, e.Group)
+	l, err := g.lineCalled(tx, now, e.Origin, e.Group, e.Name)
 	if err != nil {
 		return err
 	}
@@ -195,6 +206,9 @@ func eventWords(e *group.Event, name, by string, about []string) string {
 	case group.EventWell:
 		return "member changes go on again"
 	case group.EventQuestion:
+		if e.Asks == group.AskJoin {
+			return fmt.Sprintf("%s %s: answer with `tacet group decide`", by, e.Text)
+		}
 		return joinWords(joinWords("the group asks you something", whom), e.Text) + "; see `tacet group show`, answer with `tacet group decide`"
 	case group.EventAgain:
 		return joinWords("the group was made again on another relay; the conversation goes on here", e.Text)

@@ -43,6 +43,7 @@ type groupEngine interface {
 	SetPicture(tx group.Tx, now time.Time, id group.ID, picture []byte) (*group.Change, error)
 	Picture(tx group.Tx, id group.ID) ([]byte, error)
 	Current(tx group.Tx, origin group.ID) (group.ID, error)
+	Invitations(tx group.Tx) ([]*group.Invited, error)
 	Packages(tx group.Tx, now time.Time, to group.Device, n int) ([]byte, error)
 	Handover(tx group.Tx, now time.Time, id group.ID) (*group.Record, error)
 	Supply(tx group.Tx, now time.Time, to []group.Unmet, most int) (*group.Change, bool, error)
@@ -99,7 +100,7 @@ type groupWork struct {
 }
 
 func newGroups(c *Client) *groups {
-	e := &group.Engine{Rand: c.opt.rand(), Crypto: group.MLS{}, Spread: c.opt.Spread, Fatal: ofStore, AckMean: c.opt.AckMean, Unwanted: unwanted}
+	e := &group.Engine{Rand: c.opt.rand(), Crypto: group.MLS{}, Spread: c.opt.Spread, Fatal: ofStore, AckMean: c.opt.AckMean, Unwanted: unwanted, Accepted: accepted}
 	return &groups{c: c, engine: e, real: e, crypto: e.Crypto, kick: make(chan struct{}, 1), call: map[slotKey]*group.SlotCall{}, busy: map[slotKey]bool{}, peer: map[group.Device]map[int64]bool{}, seen: map[group.Device]time.Time{}, failing: map[group.ID]string{}}
 }
 
@@ -114,6 +115,19 @@ func unwanted(tx group.Tx, root key.SignPublic) (bool, error) {
 		return false, nil // a member that is known from the group alone
 	}
 	return err == nil && r.State == contact.Blocked, err
+}
+
+// accepted reports whether somebody is a contact whom this person accepted.
+func accepted(tx group.Tx, root key.SignPublic) (bool, error) {
+	s, ok := tx.(vault.Store)
+	if !ok {
+		return false, vault.ErrTx
+	}
+	r, err := s.ContactOf(root)
+	if errors.Is(err, contact.ErrUnknown) {
+		return false, nil
+	}
+	return err == nil && r.State == contact.Accepted, err
 }
 
 // begin starts to collect what a transaction wants. It is called with the vault's turn.

@@ -25,7 +25,7 @@ import (
 type Group struct {
 	ID        int64           `json:"id"`                // "#g" and this number names it
 	Name      string          `json:"name"`              // as it is called here
-	State     string          `json:"state"`             // active, behind, waiting, entering (this device waits to be let in), left
+	State     string          `json:"state"`             // active, behind, waiting, entering (this device waits to be let in), invited (you are asked whether to join), declined, left
 	Admin     bool            `json:"admin"`             // you are one
 	Epoch     uint64          `json:"epoch"`             // how often it was changed
 	Relay     string          `json:"relay"`             // where its changes are decided
@@ -188,6 +188,9 @@ func (c *Client) ChangeGroup(ctx context.Context, g GroupChange) (Group, error) 
 			return nil, err
 		}
 		origin = l.Origin
+		if err := c.groups.here(tx, l); err != nil {
+			return nil, err
+		}
 		return nil, c.groups.want(tx, now, l.Group, g)
 	})
 	if err != nil {
@@ -208,13 +211,13 @@ func (c *Client) DecideGroup(ctx context.Context, which, question string, yes bo
 			return nil, err
 		}
 		origin = l.Origin
-		r, err := tx.Group(l.Group)
+		all, err := c.groups.questions(tx, l)
 		if err != nil {
 			return nil, err
 		}
-		for _, q := range r.Questions {
-			if question == hex.EncodeToString(q.ID[:]) || question == "" && len(r.Questions) == 1 {
-				ch, err := c.groups.engine.Decide(tx, now, r.ID, q, yes)
+		for _, q := range all {
+			if question == hex.EncodeToString(q.ID[:]) || question == "" && len(all) == 1 {
+				ch, err := c.groups.engine.Decide(tx, now, q.Group, q, yes)
 				c.groups.note(ch)
 				return nil, err
 			}
@@ -225,6 +228,64 @@ func (c *Client) DecideGroup(ctx context.Context, which, question string, yes bo
 		return Group{}, err
 	}
 	return c.groupAt(ctx, func(tx vault.Store) (*vault.Line, error) { return tx.Line(origin) })
+}
+
+// here refuses what can be done in groups alone that are here: this device was invited
+// into this one, and its person has not said yes.
+func (g *groups) here(tx vault.Store, l *vault.Line) error {
+	if _, err := tx.Group(l.Group); !errors.Is(err, group.ErrUnknown) {
+		return err
+	}
+	_, invited, err := g.asked(tx, l)
+	switch {
+	case err != nil:
+		return err
+	case invited:
+		return group.ErrAsk
+	}
+	return group.ErrLeft
+}
+
+// questions are what a conversation asks its person: of the group in which it goes on,
+// and of those of its line into which somebody wants this device.
+func (g *groups) questions(tx vault.Store, l *vault.Line) (out []group.Question, err error) {
+	r, err := tx.Group(l.Group)
+	switch {
+	case err == nil:
+		for _, q := range r.Questions {
+			q.Group = r.ID
+			out = append(out, q)
+		}
+	case !errors.Is(err, group.ErrUnknown):
+		return nil, err
+	}
+	all, err := g.engine.Invitations(tx)
+	for _, v := range all {
+		if v.Origin == l.Origin {
+			out = append(out, v.Question())
+		}
+	}
+	return out, err
+}
+
+// asked says for people what a conversation asks.
+func (g *groups) asked(tx vault.Store, l *vault.Line) (out []GroupQuestion, joins bool, err error) {
+	all, err := g.questions(tx, l)
+	if err != nil {
+		return nil, false, err
+	}
+	for _, q := range all {
+		text := q.Text
+		if q.Kind == group.AskJoin && len(q.About) > 0 {
+			by, err := g.nameOf(tx, q.About[0])
+			if err != nil {
+				return nil, false, err
+			}
+			text, joins = by+" "+text, true
+		}
+		out = append(out, GroupQuestion{ID: hex.EncodeToString(q.ID[:]), Text: text})
+	}
+	return out, joins, nil
 }
 
 // Groups returns all groups, in the order they were met.
@@ -411,22 +472,31 @@ func (g *groups) shown(tx vault.Store, l *vault.Line) (Group, error) {
 	if out.Unread, err = tx.Unread(-l.ID, l.Read); err != nil {
 		return out, err
 	}
+	var invited bool
+	if out.Questions, invited, err = g.asked(tx, l); err != nil {
+		return out, err
+	}
 	r, err := tx.Group(l.Group)
 	if errors.Is(err, group.ErrUnknown) {
+		switch {
+		case invited:
+			out.State = "invited"
+		case l.Invited:
+			out.State = "declined"
+		}
 		return out, nil
 	}
 	if err != nil {
 		return out, err
 	}
-	out.State, out.Epoch = groupStates[r.State], r.Head
+	if out.State, out.Epoch = groupStates[r.State], r.Head; invited && r.State == group.Out {
+		out.State = "invited"
+	}
 	waiting, err := tx.Messages(l.Group)
 	if err != nil {
 		return out, err
 	}
 	out.Waiting = len(waiting)
-	for _, q := range r.Questions {
-		out.Questions = append(out.Questions, GroupQuestion{ID: hex.EncodeToString(q.ID[:]), Text: q.Text})
-	}
 	for _, w := range r.Wishes {
 		if w.Applied == 0 {
 			words, err := g.wanted(tx, w.Wish)
@@ -520,6 +590,9 @@ func (c *Client) sendGroup(tx vault.Store, now time.Time, l *vault.Line, m Outgo
 	}
 	if m.Keep != 0 {
 		return nil, ErrKeepGroup
+	}
+	if err := c.groups.here(tx, l); err != nil {
+		return nil, err
 	}
 	timer, err := groupTimer(tx, l.Group)
 	if err != nil {

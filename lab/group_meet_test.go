@@ -48,6 +48,17 @@ func TestMembersWhoNeverMet(t *testing.T) {
 		return err == nil && g.State == "left"
 	})
 	c.change("Bob", client.GroupChange{Group: "walkers", Action: client.GroupAdd, Who: carol})
+	// He is no contact of hers: she is asked, and no device of hers says anything before.
+	c.until("Carol to be asked", func() bool {
+		g, err := c.people["Carol"].GroupInfo(t.Context(), "walkers")
+		return err == nil && g.State == "invited" && len(g.Questions) == 1
+	})
+	if _, err := c.people["Carol"].Send(t.Context(), client.Outgoing{To: "walkers", Text: "too early"}); err == nil {
+		t.Error("Carol wrote to a group before she said yes")
+	}
+	if _, err := c.people["Carol"].DecideGroup(t.Context(), "walkers", "", true); err != nil {
+		t.Fatal(err)
+	}
 	c.until("Carol to be in again", func() bool {
 		g, err := c.people["Carol"].GroupInfo(t.Context(), "walkers")
 		return err == nil && g.State == "active" && len(g.Members) == 3

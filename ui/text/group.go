@@ -31,6 +31,10 @@ func GroupState(g client.Group) string {
 	switch g.State {
 	case "left":
 		return "you are not in it any more"
+	case "invited":
+		return "you are asked whether to join"
+	case "declined":
+		return "you did not join"
 	case "behind":
 		return "this device missed changes and waits to be let in again"
 	case "entering":

@@ -224,6 +224,7 @@ func (g *group) enter(h *opened, t Tree, e *entering) error {
 	}
 	if slices.Contains(e.plan.Remove, me.Index) {
 		by, why := removalOf(e.wishes, me)
+		g.r.Quit = why == leftText
 		g.changed(maker, e.wishes)
 		return g.out(by, why, false)
 	}
@@ -369,6 +370,9 @@ func (g *group) changed(maker roster.Leaf, wishes []*roster.Wish) {
 	}
 }
 
+// leftText is why somebody is out who left.
+const leftText = "you left"
+
 // removalOf says who removed a leaf, and why, in plain words.
 func removalOf(wishes []*roster.Wish, l roster.Leaf) (Device, string) {
 	for _, w := range wishes {
@@ -377,7 +381,7 @@ func removalOf(wishes []*roster.Wish, l roster.Leaf) (Device, string) {
 		}
 		switch w.Kind {
 		case roster.Leave:
-			return w.By, "you left"
+			return w.By, leftText
 		case roster.Revoked:
 			return w.By, "this device was revoked"
 		case roster.Remove:

@@ -52,6 +52,10 @@ type Engine struct {
 	Fatal func(error) bool
 	// AckMean is the mean delay of acks in groups. Zero: 120 s; below zero: none waits.
 	AckMean time.Duration
+	// Accepted reports whether a person is a contact whom the person of this device
+	// accepted: into groups of others it comes only at its person's yes, and who left one
+	// comes back only so. nil: everybody is, and nobody is asked.
+	Accepted func(tx Tx, root key.SignPublic) (bool, error)
 	// Unwanted reports whether the person of this device does not want to hear somebody:
 	// they learn seldom that this device is there. nil: nobody.
 	Unwanted func(tx Tx, root key.SignPublic) (bool, error)
@@ -233,7 +237,7 @@ const (
 	EventDelivery EventKind = 6  // Message: Reached of Of devices have it
 	EventTrouble  EventKind = 7  // changes wait, and why; messages go on
 	EventWell     EventKind = 8  // they do not wait any more
-	EventQuestion EventKind = 9  // a person must decide: see Record.Questions
+	EventQuestion EventKind = 9  // a person must decide: see Record.Questions, and Invitations
 	EventAgain    EventKind = 10 // the group was made again: the conversation goes on in Group
 	EventRefused  EventKind = 11 // a wish of ours will not be done: Text says why
 	EventUnsent   EventKind = 12 // Message waited when this device was put out: only Reached of Of devices have it
@@ -255,6 +259,8 @@ type Event struct {
 	Of      int
 	Text    string          // plain words, for notices; of a text: what there is to know of it
 	Wish    roster.WishKind // what changed, of EventMembers, EventSettings and EventRefused
+	Asks    QuestionKind    // of EventQuestion, if it is not about a group of this device: AskJoin
+	Name    string          // of that: what the group is called
 }
 
 // The calls. Every one is inside a transaction; what it returns counts once that
@@ -269,6 +275,7 @@ type Event struct {
 //	Tick(tx, now) (*Change, error)                                                 timers; as often as one likes
 //	Due(tx, now) (*Change, error)                                                  after a start, or hours away: all that is wanted still
 //	Decide(tx, now, id, Question, yes bool) (*Change, error)
+//	Invitations(tx) ([]*Invited, error)                                           what Decide answers of groups to come
 //	Packages(tx, now, for Device, n) ([]byte, error)                              a word with key packages, for a stock
 //	Manifest(tx, now, m) (*Change, error)                                          a person's newer manifest: revocations become wishes
 //	Unmet(tx, met) ([]Unmet, error)                                                members without a pair session

@@ -263,7 +263,12 @@ func (w *work) hearRemoved(from Device, b []byte) error {
 // nothing.
 //
 // spec: group.md#key-packages
-func (w *work) hearWelcome(from Device, b []byte) error {
+func (w *work) hearWelcome(from Device, root key.SignPublic, b []byte) error {
+	return w.enterBy(from, root, b, false)
+}
+
+// enterBy is hearWelcome; with agreed the person said yes to it.
+func (w *work) enterBy(from Device, root key.SignPublic, b []byte, agreed bool) error {
 	var j Joining
 	if err := decode(b, &j); err != nil {
 		return err
@@ -289,6 +294,9 @@ func (w *work) hearWelcome(from Device, b []byte) error {
 	}
 	p, err := w.tx.OwnPackage([32]byte(j.Package))
 	if errors.Is(err, ErrUnknown) {
+		if asked, err := w.waits(j.Group, j.Package); err != nil || asked {
+			return err
+		}
 		return ErrWelcome // used before, or nobody gave it away
 	}
 	if err != nil {
@@ -301,6 +309,13 @@ func (w *work) hearWelcome(from Device, b []byte) error {
 	g := &group{work: w, r: r, open: map[uint64]*opened{}}
 	if err := g.admit(from, &j, t); err != nil {
 		return err
+	}
+	by, ask, err := w.asksFirst(r, root, p, t)
+	if err != nil {
+		return err
+	}
+	if ask && !agreed {
+		return w.invited(from, root, by, p, t, &j, b)
 	}
 	return g.joined(t, p, &j)
 }
@@ -379,7 +394,10 @@ func (g *group) sameHome(s *roster.State) error {
 func (g *group) joined(t Tree, p *OwnPackage, j *Joining) error {
 	again := g.r.State == Behind
 	g.r.Entry = nil
-	g.r.Put = 0
+	g.r.Put, g.r.Quit = 0, false
+	if err := g.tx.DeleteNotes(invitedIn(g.r.ID)); err != nil {
+		return err
+	}
 	if err := g.dropOld(); err != nil {
 		return err
 	}

@@ -33,7 +33,7 @@ func (w *work) hear(from Device, root key.SignPublic, payload []byte, whole bool
 	kind, b := WordKind(payload[0]), payload[1:]
 	switch kind {
 	case WordWelcome:
-		return w.hearWelcome(from, b)
+		return w.hearWelcome(from, root, b)
 	case WordPackages:
 		return w.hearPackages(from, b)
 	case WordAsk:

@@ -115,6 +115,13 @@ func (g *group) wished(kind roster.WishKind, d Device) bool {
 // Decide is a person's answer to a question. It fails with ErrUnknown for one that is
 // not asked any more.
 func (e *Engine) Decide(tx Tx, now time.Time, id ID, q Question, yes bool) (*Change, error) {
+	if q.Kind == AskJoin {
+		w := e.work(tx, now)
+		if err := w.decideJoin(q, yes); err != nil {
+			return nil, err
+		}
+		return w.ch, nil
+	}
 	g, err := e.work(tx, now).member(id)
 	if err != nil {
 		return nil, err

@@ -63,6 +63,7 @@ type Record struct {
 	Rift Rift `cbor:"40,keyasint"`
 
 	Put   int64  `cbor:"33,keyasint"`           // when a shown removal put this device out: its epochs are kept for a while; 0: nothing is
+	Quit  bool   `cbor:"34,keyasint,omitempty"` // of Out: this person left
 	Suite Suite  `cbor:"60,keyasint,omitempty"` // of the group, for good
 	Tight uint64 `cbor:"61,keyasint,omitempty"` // 1 + the epoch whose slot is too small for the own path; 0: none
 }
@@ -148,6 +149,7 @@ const (
 	AskLink    QuestionKind = 3 // somebody with an approval link asks to be added
 	AskMembers QuestionKind = 4 // a successor has people whose removal was shown here
 	AskFollow  QuestionKind = 5 // a successor did not let this device in: wait for it?
+	AskJoin    QuestionKind = 6 // enter a group into which no accepted contact brings this person: see Invited
 )
 
 // Epoch is what this device holds of one epoch.

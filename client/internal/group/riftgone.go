@@ -306,6 +306,7 @@ func (w *work) hearGone(from Device, v *Removals) error {
 			return ErrSaid
 		}
 		if s.Group == v.Group && x.Kind != roster.Demote && (me == nil || s.Of(me)) && s.Against(r.Origin, r.order(s.Epoch), root, w.me()) {
+			cur.r.Quit = x.Kind == roster.Leave
 			if err := cur.out(x.By, shownText, true); err != nil {
 				return err
 			}
@@ -341,6 +342,7 @@ func (g *group) shownOut() error {
 	for _, b := range g.r.Rift.Gone {
 		w, s, ok := readShown(b)
 		if ok && w.Kind != roster.Demote && g.credible(s) && s.Of(me) && s.Against(g.r.Origin, g.r.order(s.Epoch), me[0].Root, me[0].Device) {
+			g.r.Quit = w.Kind == roster.Leave
 			return g.out(w.By, shownText, true)
 		}
 	}

@@ -28,6 +28,9 @@ func (e *Engine) tick(tx Tx, now time.Time, anew bool) (*Change, error) {
 	if err := w.later(); err != nil {
 		return nil, err
 	}
+	if err := w.tendInvited(); err != nil {
+		return nil, err
+	}
 	w.ch.Routes = w.ch.Routes || anew
 	return w.ch, nil
 }

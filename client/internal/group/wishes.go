@@ -106,7 +106,8 @@ func (g *group) leavesAlone(w *roster.Wish) (bool, error) {
 			return false, nil
 		}
 	}
-	return true, g.out(g.me(), "you left", false)
+	g.r.Quit = true
+	return true, g.out(g.me(), leftText, false)
 }
 
 // possible reports why nobody in the group could carry a wish now.

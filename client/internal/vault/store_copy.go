@@ -172,6 +172,8 @@ type Line struct {
 	Group  group.ID `cbor:"3,keyasint"` // the one of the line that counts now
 	Since  int64    `cbor:"4,keyasint"` // unix seconds
 	Own    string   `cbor:"5,keyasint"` // what its members call it; Name follows when this changes
+
+	Invited bool `cbor:"6,keyasint,omitempty"` // it began with a question whether to join, and nobody said yes so far
 }
 
 func lineOf(row Row) (*Line, error) {
