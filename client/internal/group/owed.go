@@ -122,8 +122,13 @@ func (g *group) pay() error {
 		if !ok || g.goneFrom(o, l.Device) {
 			continue
 		}
-		if err := g.say(o, &Said{Kind: SaidAck, Body: w.Acks}, []roster.Leaf{l}); err != nil {
-			return err
+		// A device that is behind owes and cannot pay: there may be more than one holds.
+		for first := true; first || len(w.Acks) > 0; first = false {
+			n := min(len(w.Acks), MaxAcks*ackSize)
+			if err := g.say(o, &Said{Kind: SaidAck, Body: w.Acks[:n]}, []roster.Leaf{l}); err != nil {
+				return err
+			}
+			w.Acks = w.Acks[n:]
 		}
 	}
 	return nil
