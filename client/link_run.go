@@ -27,6 +27,7 @@ const (
 
 // run does what a link needs, until ctx ends.
 func (l *linker) run(ctx context.Context) error {
+	l.progress() // a process that just began has not waited for anybody yet
 	defer l.rest()
 	defer l.hangUp()
 	if err := l.again(ctx); err != nil {

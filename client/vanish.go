@@ -29,7 +29,7 @@ func (c *Client) vanish(ctx context.Context) (next time.Duration, err error) {
 		return err
 	})
 	if err != nil || !any {
-		return 0, err
+		return 0, vaultError(err)
 	}
 	err = c.update(ctx, func(tx vault.Store, now time.Time) (*convo.Change, error) {
 		gone, seconds, err := tx.Vanish(func(e *convo.Event) (bool, error) { return c.stillWaits(tx, e) })
