@@ -9,9 +9,9 @@ import (
 	"github.com/tacet-chat/tacet/internal/wire"
 )
 
-// TestGroup has a text, an addition and a removal in a group of eight whose members are
+// TestGroupOnARelay has a text, an addition and a removal in a group of eight whose members are
 // all whole, and looks at counts and bytes: who gets how many cells is known.
-func TestGroup(t *testing.T) {
+func TestGroupOnARelay(t *testing.T) {
 	needsProc(t)
 	if testing.Short() {
 		t.Skip("SKIPPED 1 group of eight: short")
