@@ -37,7 +37,7 @@ func Carry(wishes []*Wish) ([]byte, error) {
 // signatures, which cover the packages, are checked. It fails with ErrCarried.
 func Carried(b []byte, adds [][]byte) ([]*Wish, error) {
 	var list []*Wish
-	if !parse(b, MaxCarried, &list) || len(list) > MaxWishes {
+	if !parse(b, MaxCarried, &list) || list == nil || len(list) > MaxWishes { // nil: a null is no list
 		return nil, ErrCarried
 	}
 	for _, w := range list {
